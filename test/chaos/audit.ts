@@ -76,6 +76,18 @@ export class Audit {
     return this.#parts.cluster.query<T>(text, this.#parts.database);
   }
 
+  /** How many of them are wrong, with what is wrong of each. */
+  #wrong<T>(all: Iterable<T>, what: (one: T) => string | undefined): number {
+    let count = 0;
+    for (const one of all) {
+      const example = what(one);
+      if (example === undefined) continue;
+      count += 1;
+      this.#example(example);
+    }
+    return count;
+  }
+
   #example(what: string): void {
     if (this.examples.length < 60) this.examples.push(what);
   }
@@ -91,14 +103,11 @@ export class Audit {
   #losses() {
     const { acknowledged, refused } = this.#parts.load;
     const rowidOf = new Map(this.#events.map(({ n, rowid }) => [n, rowid]));
-    let lost = 0;
-    for (const [n, rowid] of acknowledged) {
-      if (rowidOf.get(n) === rowid) continue;
-      lost += 1;
-      this.#example(`event ${n} was acknowledged as ${rowid}; stored is ${rowidOf.get(n)}`);
-    }
     return {
-      lost,
+      lost: this.#wrong(acknowledged, ([n, rowid]) => {
+        const stored = rowidOf.get(n);
+        return stored === rowid ? undefined : `event ${n} was acknowledged as ${rowid}; stored is ${stored}`;
+      }),
       storedTwice: this.#events.length - rowidOf.size,
       refusedButStored: [...refused].filter((n) => rowidOf.has(n)).length,
     };
@@ -115,13 +124,10 @@ export class Audit {
       const delivered = new Set(rows.map(({ event_id }) => event_id));
       const arrivals = this.#parts.receiver.of(sub.name);
       const taken = new Set(arrivals.events.filter((_, place) => arrivals.statuses[place] === 200));
-      for (const { rowid, action } of this.#events) {
-        if (action !== sub.action || (delivered.has(rowid) && taken.has(rowid))) continue;
-        undelivered += 1;
-        this.#example(
-          `event ${rowid} to ${sub.name}: on record ${delivered.has(rowid)}, taken ${taken.has(rowid)}`,
-        );
-      }
+      undelivered += this.#wrong(this.#events, ({ rowid, action }) => {
+        if (action !== sub.action || (delivered.has(rowid) && taken.has(rowid))) return undefined;
+        return `event ${rowid} to ${sub.name}: on record ${delivered.has(rowid)}, taken ${taken.has(rowid)}`;
+      });
     }
     return { undelivered };
   }
@@ -129,10 +135,10 @@ export class Audit {
   #skipped() {
     const { followed } = this.#parts.actors;
     const seen = new Set(followed);
-    const skipped = this.#events.filter(({ rowid }) => !seen.has(rowid));
-    for (const { rowid } of skipped.slice(0, 5)) this.#example(`a reader skipped event ${rowid}`);
     return {
-      skipped: skipped.length,
+      skipped: this.#wrong(this.#events, ({ rowid }) =>
+        seen.has(rowid) ? undefined : `a reader skipped event ${rowid}`,
+      ),
       followedOutOfOrder: followed.filter((rowid, place) => rowid <= (followed[place - 1] ?? 0)).length,
     };
   }
@@ -311,18 +317,11 @@ export class Audit {
         else recoveredMs = Math.max(recoveredMs, stillMs);
         if (stillMs < 12_500) continue;
         this.#example(
-          `${sub.name} stood still from ${new Date(beganMs).toISOString()} for ${endMs - beganMs} ms: ${faults.map(({ what, atMs }) => `${what} at +${atMs - beganMs} ms`).join(", ")}; its owners: ${this.#ownersIn(sub, beganMs, endMs)}`,
+          `${sub.name} stood still from ${new Date(beganMs).toISOString()} for ${endMs - beganMs} ms: ${faults.map(({ what, atMs }) => `${what} at +${atMs - beganMs} ms`).join(", ")}`,
         );
       }
     }
     return { gaps, longestGapMs, recoveredMs, unexplainedMs };
-  }
-
-  #ownersIn(sub: Sub, beganMs: number, endMs: number): string {
-    const shard = shardOf(sub.rowid);
-    const samples = this.#parts.faults.owners.filter(({ atMs }) => atMs >= beganMs && atMs <= endMs);
-    const changes = samples.filter(({ pidOf }, place) => pidOf[shard] !== samples[place - 1]?.pidOf[shard]);
-    return changes.map(({ atMs, pidOf }) => `${pidOf[shard]} at +${atMs - beganMs} ms`).join(", ");
   }
 
   #faultsIn(sub: Sub, beganMs: number, endMs: number): readonly DoneFault[] {

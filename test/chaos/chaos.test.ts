@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { mintToken } from "../../src/domain/token-secret.ts";
+import { SeededRandom } from "../../src/schema/generate/seeded-random.ts";
 import { startCluster } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
@@ -13,7 +14,7 @@ import { Faults } from "./faults.ts";
 import { Fleet } from "./fleet.ts";
 import { openLinks } from "./links.ts";
 import { ChaosLoad } from "./load.ts";
-import { CHAOS, KEPT_IN, randomOf, RATE, SECONDS, SEED } from "./options.ts";
+import { KEPT_IN, RATE, SECONDS, SEED } from "./options.ts";
 import { ChaosReceiver } from "./receiver.ts";
 import { setScene } from "./scene.ts";
 
@@ -59,14 +60,9 @@ test(
       const load = new ChaosLoad(fleet, RATE);
       const actors = new Actors(fleet, receiver, subs);
       actors.start();
-      const faults = new Faults({
-        fleet,
-        links,
-        cluster,
-        database: DATABASE,
-        random: randomOf(SEED),
-        kinds: CHAOS,
-      });
+      const numbers = new SeededRandom(SEED, 0);
+      const random = (): number => numbers.fraction();
+      const faults = new Faults({ fleet, links, cluster, database: DATABASE, random });
       faults.start();
       say(`chaos with seed ${SEED}`);
       for (let second = 0; second < SECONDS; second += 10) {

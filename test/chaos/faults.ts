@@ -2,7 +2,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Cluster } from "../support/postgres.ts";
 import type { Fleet, Member } from "./fleet.ts";
 import type { Links } from "./links.ts";
-import type { FaultKind } from "./options.ts";
 
 const KILL_EVERY_MS = 7_000;
 const STOP_EVERY_MS = 30_000;
@@ -13,6 +12,8 @@ const LINK_EVERY_MS = 9_000;
 const LINK_MAX_MS = 16_000;
 const TERMINATE_EVERY_MS = 11_000;
 const SAMPLE_MS = 250;
+
+type FaultKind = "kill" | "stop" | "restart" | "link" | "terminate";
 
 export interface DoneFault {
   readonly kind: FaultKind;
@@ -43,7 +44,6 @@ export interface FaultParts {
   readonly cluster: Cluster;
   readonly database: string;
   readonly random: () => number;
-  readonly kinds: ReadonlySet<FaultKind>;
 }
 
 /** Does one fault after the other, of all kinds side by side, until it is ended, and mends all that lasts. */
@@ -61,15 +61,14 @@ export class Faults {
   }
 
   start(): void {
-    const every: Readonly<Record<FaultKind, readonly [everyMs: number, () => Promise<void>]>> = {
-      kill: [KILL_EVERY_MS, () => this.#kill()],
-      stop: [STOP_EVERY_MS, () => this.#stop()],
-      restart: [RESTART_EVERY_MS, () => this.#restart()],
-      link: [LINK_EVERY_MS, () => this.#link()],
-      terminate: [TERMINATE_EVERY_MS, () => this.#terminate()],
-    };
     this.#sampling = this.#sample();
-    this.#running = Promise.all([...this.#parts.kinds].map((kind) => this.#repeat(...every[kind])));
+    this.#running = Promise.all([
+      this.#repeat(KILL_EVERY_MS, () => this.#kill()),
+      this.#repeat(STOP_EVERY_MS, () => this.#stop()),
+      this.#repeat(RESTART_EVERY_MS, () => this.#restart()),
+      this.#repeat(LINK_EVERY_MS, () => this.#link()),
+      this.#repeat(TERMINATE_EVERY_MS, () => this.#terminate()),
+    ]);
   }
 
   /** No fault begins any more; those that last are over. */

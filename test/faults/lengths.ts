@@ -19,9 +19,7 @@ export const LENGTHS = {
   "faults/terminate": { stops: [0, 50] },
   "faults/descriptors": { floods: [0, 10] },
   "faults/hoarding": { "silent connections": [0, 10_000], readers: [0, 400], bodies: [0, 300] },
-  "faults/faketime": { changes: [0, 2] },
   "faults/move": { events: [0, 2_000_000], kills: [0, 3] },
-  "faults/streams": { kills: [0, 20] },
   "faults/model": { sequences: [10, 2_000] },
 
   "app/metrics": { scrapes: [40, 1_000] },

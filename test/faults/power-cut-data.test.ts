@@ -26,7 +26,6 @@ import { ReportedFiles } from "./power-cut/reported-files.ts";
 const missing = cannotRecord() ?? (isLong ? undefined : "the long form");
 const cuts = lengthOf("faults/power-cut-data")["cuts each"];
 const TIMEOUT_MS = 60_000 + cuts * 12_000;
-const SEED = 7;
 const EVENTS = 300;
 const SUBSCRIPTIONS = 100;
 /** Of `apply`. */
@@ -105,21 +104,15 @@ describe.skipIf(missing !== undefined)(
           runProgram(["migrate", "--data", join(recording.folder, "data")], { env: recording.env }),
         );
         expect(told.noteCopies("data")).toBe(1);
-        let whole = 0;
-        await recording.images(
-          cuts,
-          async (image) => {
-            told.expectIn(image);
-            const data = join(image.folder, "data");
-            await (await startsOn(data)).end("SIGKILL");
-            expect(eventsIn(join(data, "evreg.db"))).toBe(EVENTS);
-            const copies = readdirSync(data).filter((name) => name.startsWith("evreg.db.before-v"));
-            for (const name of copies) expect(eventsIn(join(data, name))).toBe(EVENTS);
-            whole += 1;
-          },
-          { seed: SEED, atOnce: 2 },
-        );
-        report(`power cut in an upgrade of form ${form}`, { cuts, whole });
+        await recording.images(cuts, async (image) => {
+          told.expectIn(image);
+          const data = join(image.folder, "data");
+          await (await startsOn(data)).end("SIGKILL");
+          expect(eventsIn(join(data, "evreg.db"))).toBe(EVENTS);
+          const copies = readdirSync(data).filter((name) => name.startsWith("evreg.db.before-v"));
+          for (const name of copies) expect(eventsIn(join(data, name))).toBe(EVENTS);
+        });
+        report(`power cut in an upgrade of form ${form}`, { cuts });
       },
     );
 
@@ -135,33 +128,27 @@ describe.skipIf(missing !== undefined)(
         const { stdout } = await ended(restore(recording.folder, recording.env));
         const toldAt = recording.moment();
         const { kept } = (JSON.parse(stdout) as { data: { kept: string | null } }).data;
-        let whole = 0;
         let refused = 0;
-        await recording.images(
-          cuts,
-          async ({ folder, moment }) => {
-            const data = join(folder, "target");
-            const isTold = moment >= toldAt;
-            if (!existsSync(data)) mkdirSync(data);
-            const refusal = await refusalOf(data);
-            if (refusal !== undefined) {
-              // It says what to do, which is to be done again: nothing has replaced data that were not there.
-              expect(isTold, refusal).toBe(false);
-              expect(before).toBe("nothing");
-              expect(refusal).toMatch(/restore (?:a|the newest) backup/);
-              await ended(restore(folder));
-              refused += 1;
-            }
-            const found = eventsIn(join(data, "evreg.db"));
-            if (isTold || refusal !== undefined) expect(found).toBe(EVENTS);
-            else expect([before === "data" ? 100 : 0, EVENTS]).toContain(found);
-            if (isTold && kept !== null)
-              expect(eventsIn(join(folder, "target", kept.slice(kept.lastIndexOf("/") + 1)))).toBe(100);
-            whole += 1;
-          },
-          { seed: SEED, atOnce: 2 },
-        );
-        report(`power cut in a restore over ${before}`, { cuts, whole, refused });
+        await recording.images(cuts, async ({ folder, moment }) => {
+          const data = join(folder, "target");
+          const isTold = moment >= toldAt;
+          if (!existsSync(data)) mkdirSync(data);
+          const refusal = await refusalOf(data);
+          if (refusal !== undefined) {
+            // It says what to do, which is to be done again: nothing has replaced data that were not there.
+            expect(isTold, refusal).toBe(false);
+            expect(before).toBe("nothing");
+            expect(refusal).toMatch(/restore (?:a|the newest) backup/);
+            await ended(restore(folder));
+            refused += 1;
+          }
+          const found = eventsIn(join(data, "evreg.db"));
+          if (isTold || refusal !== undefined) expect(found).toBe(EVENTS);
+          else expect([before === "data" ? 100 : 0, EVENTS]).toContain(found);
+          if (isTold && kept !== null)
+            expect(eventsIn(join(folder, "target", kept.slice(kept.lastIndexOf("/") + 1)))).toBe(100);
+        });
+        report(`power cut in a restore over ${before}`, { cuts, refused });
       },
     );
 
@@ -182,22 +169,18 @@ describe.skipIf(missing !== undefined)(
         const told = new ReportedFiles(recording);
         expect(told.noteCopies("data")).toBe(2);
         let refused = 0;
-        await recording.images(
-          cuts,
-          async (image) => {
-            told.expectIn(image);
-            const data = join(image.folder, "data");
-            const refusal = await refusalOf(data);
-            if (refusal !== undefined) {
-              expect(image.moment, refusal).toBeLessThan(toldAt);
-              if (!refusal.includes("--accept-loss")) putBack(data, refusal);
-              await ended(acceptLoss(image.folder));
-              refused += 1;
-            }
-            expect(eventsIn(join(data, "evreg.db"))).toBe(whole);
-          },
-          { seed: SEED, atOnce: 2 },
-        );
+        await recording.images(cuts, async (image) => {
+          told.expectIn(image);
+          const data = join(image.folder, "data");
+          const refusal = await refusalOf(data);
+          if (refusal !== undefined) {
+            expect(image.moment, refusal).toBeLessThan(toldAt);
+            if (!refusal.includes("--accept-loss")) putBack(data, refusal);
+            await ended(acceptLoss(image.folder));
+            refused += 1;
+          }
+          expect(eventsIn(join(data, "evreg.db"))).toBe(whole);
+        });
         report("power cut while a damaged log is given up", { cuts, whole, refused });
       },
     );
@@ -222,20 +205,14 @@ describe.skipIf(missing !== undefined)(
           told.note("b.db");
         }
         await Promise.all([load.stop(), server.end("SIGKILL")]);
-        let whole = 0;
-        await recording.images(
-          cuts,
-          async (image) => {
-            told.expectIn(image);
-            if (existsSync(join(image.folder, "b.db"))) {
-              await ended(runProgram(["restore", "b.db", "--data", "restored"], { cwd: image.folder }));
-              expect(eventsIn(join(image.folder, "restored/evreg.db"))).toBeGreaterThanOrEqual(EVENTS);
-            }
-            whole += 1;
-          },
-          { seed: SEED, atOnce: 2 },
-        );
-        report("power cut in a backup", { cuts, whole });
+        await recording.images(cuts, async (image) => {
+          told.expectIn(image);
+          if (existsSync(join(image.folder, "b.db"))) {
+            await ended(runProgram(["restore", "b.db", "--data", "restored"], { cwd: image.folder }));
+            expect(eventsIn(join(image.folder, "restored/evreg.db"))).toBeGreaterThanOrEqual(EVENTS);
+          }
+        });
+        report("power cut in a backup", { cuts });
       },
     );
 
@@ -249,23 +226,19 @@ describe.skipIf(missing !== undefined)(
         const words = ["apply", "--file", "more.yaml", "--secrets-file", "secrets", "--data", "data"];
         await ended(runProgram(words, { cwd: folder, env: recording.env }));
         let most = 0;
-        await recording.images(
-          cuts,
-          async (image) => {
-            const [row] = fileSql(
-              join(image.folder, "data/evreg.db"),
-              "SELECT count(*) AS n FROM subscription",
-            );
-            const file = join(image.folder, "secrets");
-            const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
-            const told = lines.filter((line) => line.endsWith("}")).length;
-            const unknown = Number(row?.["n"]) - 1 - told;
-            expect(unknown).toBeLessThanOrEqual(CALLS_AT_ONCE);
-            most = Math.max(most, unknown);
-            await Promise.resolve();
-          },
-          { seed: SEED },
-        );
+        await recording.images(cuts, async (image) => {
+          const [row] = fileSql(
+            join(image.folder, "data/evreg.db"),
+            "SELECT count(*) AS n FROM subscription",
+          );
+          const file = join(image.folder, "secrets");
+          const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
+          const told = lines.filter((line) => line.endsWith("}")).length;
+          const unknown = Number(row?.["n"]) - 1 - told;
+          expect(unknown).toBeLessThanOrEqual(CALLS_AT_ONCE);
+          most = Math.max(most, unknown);
+          await Promise.resolve();
+        });
         report("power cut in an apply", {
           cuts,
           subscriptions: SUBSCRIPTIONS,
@@ -291,17 +264,13 @@ describe.skipIf(missing !== undefined)(
         const isPlainIn = (folder: string): boolean =>
           readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(secret));
         let plain = 0;
-        await recording.images(
-          cuts,
-          async ({ folder, moment }) => {
-            const left = join(folder, "data");
-            if (moment >= toldAt && isPlainIn(left)) plain += 1;
-            await (await startsOn(left, env)).end("SIGKILL");
-            expect(isPlainIn(left)).toBe(false);
-            expect(eventsIn(join(left, "evreg.db"))).toBeGreaterThanOrEqual(EVENTS);
-          },
-          { seed: SEED, atOnce: 2 },
-        );
+        await recording.images(cuts, async ({ folder, moment }) => {
+          const left = join(folder, "data");
+          if (moment >= toldAt && isPlainIn(left)) plain += 1;
+          await (await startsOn(left, env)).end("SIGKILL");
+          expect(isPlainIn(left)).toBe(false);
+          expect(eventsIn(join(left, "evreg.db"))).toBeGreaterThanOrEqual(EVENTS);
+        });
         expect(plain).toBe(0);
         report("power cut in an encryption", { cuts, plain });
       },

@@ -128,7 +128,7 @@ async function lostAfter(
       sum.first ||= `${image.name}: ${String(error)}`;
     }
   };
-  await recording.images(options.cuts, look, { ...options, atOnce: 2 });
+  await recording.images(options.cuts, look, options);
   return sum;
 }
 

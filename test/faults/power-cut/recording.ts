@@ -8,6 +8,11 @@ import { SeededRandom } from "../../../src/schema/generate/seeded-random.ts";
 import { Disk, type Leaving } from "./disk.ts";
 import { type Note, notesIn } from "./notes.ts";
 
+/** Of the images, where a test has no other. */
+const SEED = 7;
+/** So many are looked at side by side. */
+const AT_ONCE = 2;
+
 /** Why nothing can be recorded here; `undefined` where it can. */
 export function cannotRecord(): string | undefined {
   if (process.platform !== "linux") return "needs Linux";
@@ -91,9 +96,8 @@ export class Recording {
   async images(
     count: number,
     look: (image: Image) => Promise<void>,
-    options: { readonly seed: number; readonly from?: Moment; readonly atOnce?: number },
+    { seed = SEED, from = 0 }: { readonly seed?: number; readonly from?: Moment } = {},
   ): Promise<void> {
-    const { seed, from = 0, atOnce = 1 } = options;
     const numbers = new SeededRandom(seed, 0);
     const random = (): number => numbers.fraction();
     const moments = this.#moments(count - 1, from, random);
@@ -114,7 +118,7 @@ export class Recording {
       );
       const one = looking.finally(() => under.delete(one));
       under.add(one);
-      if (under.size >= atOnce) await Promise.race(under);
+      if (under.size >= AT_ONCE) await Promise.race(under);
       if (failures[0] !== undefined) throw failures[0];
     };
     let end = 0;
