@@ -95,19 +95,5 @@ export function replaysContract(open: OpenEvreg): void {
       await under.evreg.subscriptions.delete(1);
       await refusal(under.evreg.replays.start(1, { from: FROM, status: "all" }), "not_found");
     });
-
-    it("belong to the application of their subscription", async () => {
-      const from = FROM;
-      const billing = await under.as(["write:billing", "read:billing"]);
-      const other = await under.as(["write:crm", "read:crm"]);
-      await refusal(other.replays.start(1, { from, status: "all" }), "forbidden");
-      await refusal(other.replays.count(1, { from, status: "all" }), "forbidden");
-      expect((await billing.replays.start(1, { from, status: "all" })).data.rowid).toBe(1);
-      await refusal(other.replays.get(1), "not_found");
-      expect((await other.replays.list()).data).toEqual([]);
-      await refusal(other.replays.cancel(1), "forbidden");
-      await refusal((await under.as(["read"])).replays.cancel(1), "forbidden");
-      expect((await billing.replays.cancel(1)).data.status).toBe("cancelled");
-    });
   });
 }
