@@ -55,6 +55,7 @@ export function dropDraft(form: string): void {
   sessionStorage.removeItem(PREFIX + form);
 }
 
+/** Forgets it instead, where it is as it began. */
 export function keepDraft<Fields>(form: string, fields: Fields, before: Fields): void {
   const text = JSON.stringify({ fields, before, atMs: Date.now() } satisfies Stored<Fields>);
   const isNew = sessionStorage.getItem(PREFIX + form) === null;
@@ -93,7 +94,6 @@ export function refuseConflict<Fields extends object>(
 /**
  * The fields of a form. What is typed into them survives a reload, another screen and the end of a sign-in.
  * @param form its name in this tab; another form is another component
- * @param start what the form begins with
  * @param kept what of the fields may be stored: no secrets
  */
 export function useDraft<Fields extends object>(
@@ -113,34 +113,23 @@ export function useDraft<Fields extends object>(
   });
   // Two changes may come before the form is drawn again.
   const latest = useRef(state);
-  const set = (next: typeof state): void => {
+  const put = (part: Partial<typeof state>): void => {
+    const next = { ...latest.current, ...part };
     latest.current = next;
     setState(next);
+    keepDraft(form, kept(next.fields), kept(next.before));
   };
   const begin = (part: Partial<Fields>): void => {
     const fields = { ...latest.current.fields, ...part };
-    set({ fields, before: fields, typedAt: undefined });
-    dropDraft(form);
-  };
-  const change = (part: Partial<Fields>): void => {
-    const fields = { ...latest.current.fields, ...part };
-    set({ ...latest.current, fields });
-    keepDraft(form, kept(fields), kept(latest.current.before));
+    put({ fields, before: fields, typedAt: undefined });
   };
   return {
     ...state,
-    change,
-    rebase: (part) => {
-      const { fields, before } = latest.current;
-      set({ ...latest.current, before: { ...before, ...part } });
-      keepDraft(form, kept(fields), kept({ ...before, ...part }));
-    },
+    change: (part) => put({ fields: { ...latest.current.fields, ...part } }),
+    rebase: (part) => put({ before: { ...latest.current.before, ...part } }),
     begin,
     anew: () => begin(start()),
-    drop: () => {
-      set({ ...latest.current, typedAt: undefined });
-      dropDraft(form);
-    },
+    drop: () => begin({}),
   };
 }
 

@@ -196,6 +196,7 @@ export function useResource<T, M = AnyMeta>(
   useEffect(() => {
     if (path === undefined) return undefined;
     const controller = new AbortController();
+    const { signal } = controller;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const again = (waitMs: number): void => {
       timer = setTimeout(() => {
@@ -205,13 +206,13 @@ export function useResource<T, M = AnyMeta>(
     };
     const load = async (): Promise<void> => {
       try {
-        const answer = await (read.current ?? readJson<T, M>)(path, controller.signal);
-        if (controller.signal.aborted) return;
+        const answer = await (read.current?.(path, signal) ?? askJson<T, M>(path, { signal }));
+        if (signal.aborted) return;
         foundConnection();
         setState({ path, answer });
         if (everyMs !== undefined) again(everyMs);
       } catch (error) {
-        if (controller.signal.aborted) return;
+        if (signal.aborted) return;
         const failure = noted(error);
         setState((before) => ({ ...(before.path === path ? before : { path }), error: failure }));
         if (failure.status === 0 || failure.status === 503) again(RETRY_MS);
@@ -235,10 +236,6 @@ export function useResource<T, M = AnyMeta>(
 
   const current = state.path === path ? state : { path };
   return { answer: current.answer, error: current.error, reload };
-}
-
-function readJson<T, M>(path: string, signal: AbortSignal): Promise<Envelope<T, M>> {
-  return askJson<T, M>(path, { signal });
 }
 
 /** A failure as an `ApiError`, with what it means for all of the page: signed out, or not connected. */

@@ -14,7 +14,6 @@ const SHOWN_MS = 1_500;
  * @param props.text the text, or what makes it when it is wanted
  * @param props.what what is copied, for those who hear the page: "the payload"
  * @param props.label words instead of the icon
- * @param props.copied called once it was copied
  */
 export function Copy(props: {
   readonly text: string | (() => string | Promise<string>);
@@ -50,7 +49,6 @@ export function Copy(props: {
 /**
  * A secret, the one time that it can be seen. The page is not left unasked before it was copied, or somebody says that it
  * is kept.
- * @param props.what it is: "the token"
  * @param props.otherwise how to get another one, where it is lost
  * @param props.next buttons, once it is kept
  */

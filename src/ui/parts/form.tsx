@@ -195,7 +195,7 @@ export function ChoiceField<Value extends string>(
 /** Fields that belong together, under a heading. */
 export function FieldGroup(props: { readonly title: string; readonly children: ComponentChildren }) {
   return (
-    <fieldset class="form-group">
+    <fieldset class="panel pad form-group">
       <legend>{props.title}</legend>
       {toChildArray(props.children)}
     </fieldset>
@@ -276,13 +276,9 @@ export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "
 
 /**
  * A form as a screen of its own.
- * @param props.send sends it, after a question where there is one
- * @param props.act what its button does
- * @param props.look that of this button
- * @param props.mayAct whether it can be sent
+ * @param props.send what its button does, after a question where there is one
  * @param props.leave where it leads without being sent; what was typed is forgotten then
  * @param props.failure what is wrong with it beside what was answered to it
- * @param props.below beneath it
  */
 export function FormScreen<Fields>(props: {
   readonly form: KeptForm<Fields>;

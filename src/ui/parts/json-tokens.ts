@@ -9,33 +9,23 @@ interface JsonToken {
   readonly depth: number;
 }
 
-/** The tokens of well-formed JSON text, as the server stores it. By hand: a pattern overflows its stack at long strings. */
+/** The tokens of well-formed JSON text, as the server stores it. */
 function* tokensOf(text: string): Generator<JsonToken> {
+  const token = /[ \t\n\r]*(["{}[\],:]|[^ \t\n\r"{}[\],:]+)/y;
+  const colon = /[ \t\n\r]*:/y;
   let depth = 0;
-  for (let start = skipSpace(text, 0); start < text.length;) {
-    const first = text[start]!;
+  for (let found = token.exec(text); found !== null; found = token.exec(text)) {
+    const first = found[1]![0]!;
+    const start = token.lastIndex - found[1]!.length;
+    if (first === '"') token.lastIndex = colon.lastIndex = stringEnd(text, start);
     if (first === "}" || first === "]") depth -= 1;
-    const end = tokenEnd(text, start, first);
-    yield { kind: kindOf(text, first, end), start, end, depth };
+    const isName = first === '"' && colon.test(text);
+    yield { kind: isName ? "name" : kindOf(first), start, end: token.lastIndex, depth };
     if (first === "{" || first === "[") depth += 1;
-    start = skipSpace(text, end);
   }
 }
 
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && " \t\n\r".includes(text[at]!)) at += 1;
-  return at;
-}
-
-function tokenEnd(text: string, start: number, first: string): number {
-  if ("{}[],:".includes(first)) return start + 1;
-  if (first === '"') return stringEnd(text, start);
-  let at = start + 1;
-  while (at < text.length && !'{}[],:" \t\n\r'.includes(text[at]!)) at += 1;
-  return at;
-}
-
+/** By hand: a pattern for whole strings overflows its stack at long ones. */
 function stringEnd(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let slash = quote;
@@ -45,8 +35,8 @@ function stringEnd(text: string, start: number): number {
   return text.length;
 }
 
-function kindOf(text: string, first: string, end: number): TokenKind {
-  if (first === '"') return text[skipSpace(text, end)] === ":" ? "name" : "string";
+function kindOf(first: string): TokenKind {
+  if (first === '"') return "string";
   if ("{}[],:".includes(first)) return "mark";
   return first >= "a" && first <= "z" ? "word" : "number";
 }

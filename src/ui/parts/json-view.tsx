@@ -34,12 +34,10 @@ export function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
   );
 }
 
-/**
- * JSON text as it was stored, or with other white space; never parsed, so that no number is rounded.
- * @param props.what what it is: "the payload"
- */
+/** JSON text as it was stored, or with other white space; never parsed, so that no number is rounded. */
 export function JsonView(props: {
   readonly title: string;
+  /** "the payload" */
   readonly what: string;
   readonly text: string;
   /** Indented first: for what nobody published byte for byte, such as a schema. */

@@ -34,10 +34,7 @@ export function Button(props: {
   );
 }
 
-/**
- * A few of which one is picked.
- * @param props.choices what each says
- */
+/** A few of which one is picked. */
 export function Segments<Choice extends string>(props: {
   readonly label: string;
   readonly choices: Readonly<Record<Choice, string>>;
@@ -144,7 +141,6 @@ export function Head(props: {
 /**
  * A part of a screen under a heading.
  * @param props.label what it is for those who hear the page, where the heading says less
- * @param props.look how it looks besides
  * @param props.note beside the heading
  * @param props.aside at the right end of the same line
  */

@@ -137,7 +137,6 @@ interface DatedRecord {
 /**
  * A list that is read in parts, the newest first, in which nothing that is looked at moves.
  * @param options.path without its query; `undefined` asks nothing
- * @param options.query which of them
  * @param options.everyMs how often the newest ones are asked for; older ones are not asked for again
  * @param options.isHeld whether something holds the rows where they are, as a record that is looked at does
  * @param options.isSearch whether it looks at records one by one, and says how far it has come
@@ -171,8 +170,32 @@ export function useParts<Row extends DatedRecord>(options: {
       ? oldest?.rowid
       : undefined;
   const hasMore = older !== undefined && older !== null;
-  const link = (from: number | undefined): string =>
+  const link = (from: number | null | undefined): string =>
     linkTo(route.path.slice(0, 1), { ...route.query, after: from });
+  useKeys([{ key: "l", what: "Older", run: () => hasMore && goTo(link(older)) }]);
+  const searched = answer?.meta?.searched;
+  // How far back it reaches, and where it goes on: newest first, older below.
+  const foot = (
+    <div class="more">
+      <span>
+        {numberText(rows?.length ?? 0)} shown
+        {oldest !== undefined && (
+          <>
+            , back to <Time at={oldest.timestamped} />
+          </>
+        )}
+        {searched !== undefined && `, ${numberText(searched)} searched`}
+      </span>
+      <span class="row">
+        {after !== undefined && <Button look="bare" to={link(undefined)} label="Newest" />}
+        {hasMore && (
+          <a class="btn bare" href={link(older)}>
+            {searched === undefined ? "Older" : "Search on"} <kbd>L</kbd>
+          </a>
+        )}
+      </span>
+    </div>
+  );
   return {
     what,
     route,
@@ -181,56 +204,8 @@ export function useParts<Row extends DatedRecord>(options: {
     reload,
     hasMore,
     newer: <Newer waiting={waiting} read={answer?.data.length} what={what} show={showAll} />,
-    foot: (
-      <Pages
-        shown={rows?.length ?? 0}
-        oldest={oldest?.timestamped}
-        searched={answer?.meta?.searched}
-        newest={after === undefined ? undefined : link(undefined)}
-        older={hasMore ? link(older) : undefined}
-      />
-    ),
+    foot: (oldest !== undefined || hasMore || after !== undefined) && foot,
   };
-}
-
-/**
- * The foot of a list: how far back it reaches, and where it goes on. Newest first, older below.
- * @param props.searched how many records a search has looked at
- */
-function Pages(props: {
-  readonly shown: number;
-  readonly oldest: string | undefined;
-  readonly searched: number | undefined;
-  readonly newest: string | undefined;
-  readonly older: string | undefined;
-}) {
-  const { shown, oldest, searched, newest, older } = props;
-  const goOlder = (): void => {
-    if (older !== undefined) goTo(older);
-  };
-  useKeys([{ key: "l", what: "Older", run: goOlder }]);
-  if (shown === 0 && older === undefined && newest === undefined) return null;
-  return (
-    <div class="more">
-      <span>
-        {numberText(shown)} shown
-        {oldest !== undefined && (
-          <>
-            , back to <Time at={oldest} />
-          </>
-        )}
-        {searched !== undefined && `, ${numberText(searched)} searched`}
-      </span>
-      <span class="row">
-        {newest !== undefined && <Button look="bare" to={newest} label="Newest" />}
-        {older !== undefined && (
-          <a class="btn bare" href={older}>
-            {searched === undefined ? "Older" : "Search on"} <kbd>L</kbd>
-          </a>
-        )}
-      </span>
-    </div>
-  );
 }
 
 /**

@@ -170,7 +170,6 @@ interface Read {
 
 /**
  * What stands where an answer will stand: nothing at first, then grey rows as high as those to come, or why there is none.
- * @param props.rows how many rows
  * @param props.screen see `Empty`
  */
 export function Waiting(props: { readonly of: Read; readonly rows?: number; readonly screen?: string }) {

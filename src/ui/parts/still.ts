@@ -26,7 +26,6 @@ const LIST = ".list > .panel";
  * A live list in which nothing moves while the pointer or the focus is in it: rows that are shown are brought up to date
  * where they stand, those that went stay, and new ones wait until they are asked for or nobody is there.
  * @param options.list another list, such as of another filter, begins anew
- * @param options.rows as they were read last
  * @param options.place a selector of what must be left before anything moves; the list itself, where nothing else is named
  * @param options.isRead whether something else holds it, such as a record of it that is looked at
  * @param options.holdsFirst whether a row waits also where there was none, as it moves what is beneath the list

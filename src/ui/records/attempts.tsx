@@ -4,7 +4,7 @@ import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.
 import { retryDefaults } from "../api/session.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Plain } from "../parts/layout.tsx";
-import { type State, Status } from "../parts/states.tsx";
+import { Status } from "../parts/states.tsx";
 import { durationText, numberText, sizeText, Time, Until, useNow } from "../parts/values.tsx";
 import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
 import { type DeliveryProps, waitsFor } from "./delivery.tsx";
@@ -76,12 +76,6 @@ const LEGEND = {
   lost: "No answer",
 } as const;
 
-const GLYPHS: Readonly<Record<Attempt["outcome"], State>> = {
-  delivered: "delivered",
-  failed: "failed",
-  returned: "pending",
-};
-
 function Line(props: {
   readonly attempt: Attempt;
   readonly longestMs: number;
@@ -95,7 +89,7 @@ function Line(props: {
   const name = `Attempt ${attempt.attempt}`;
   return (
     <li class="try">
-      <Status state={GLYPHS[outcome]} word={false} />
+      <Status state={outcome === "returned" ? "pending" : outcome} word={false} />
       <Time at={attempt.started_at} exact />
       <span class="what break">
         {link === undefined ? (

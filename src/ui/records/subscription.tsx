@@ -96,7 +96,7 @@ export function LastError({ of }: { readonly of: SubscriptionFigures | undefined
 }
 
 /** The filter of a list by subscription: its tag says the name, whatever was typed. */
-export function subscriptionFilter(subscriptions: readonly Subscription[]): FilterName {
+export function subscriptionFilter(subscriptions: readonly Subscription[] = []): FilterName {
   return {
     name: "subscription",
     example: "billing/invoices",

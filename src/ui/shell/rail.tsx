@@ -44,7 +44,7 @@ export function Rail({ health }: { readonly health: Resource<Health> }) {
       <ul class="tabs">
         {daily.map((screen) => link(screen, screen.path !== "deliveries"))}
         <li class="narrow-only">
-          <details ref={more} class="more-screens">
+          <details ref={more} class="menu">
             <summary class={current !== undefined && isBeneathMore(current) ? "lit" : undefined}>
               <Icon name="more" />
               More

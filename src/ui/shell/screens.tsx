@@ -3,7 +3,6 @@ import type { ScopeName } from "../../domain/token.ts";
 import { may, maySome } from "../api/session.ts";
 import type { IconName } from "../parts/icons.tsx";
 import type { Route } from "../parts/route.ts";
-import { capital } from "../parts/values.tsx";
 import { Actions } from "../screens/actions/action-page.tsx";
 import { Api } from "../screens/api/api.tsx";
 import { Audit } from "../screens/audit/audit.tsx";
@@ -29,26 +28,24 @@ export interface Screen {
   readonly view: ComponentType<{ readonly route: Route }>;
 }
 
-type Listed = readonly [name: IconName, key: string, view: Screen["view"], title?: string];
-
-const listed = (group: Screen["group"], scope: ScopeName, screens: readonly Listed[]): readonly Screen[] =>
-  screens.map(([path, key, view, title = capital(path)]) => ({ path, title, group, key, scope, view }));
-
 export const SCREENS: readonly Screen[] = [
-  ...listed("daily", "read", [
-    ["overview", "o", Overview],
-    ["events", "e", Events],
-    ["deliveries", "d", Deliveries],
-    ["subscriptions", "s", Subscriptions],
-    ["actions", "a", Actions],
-  ]),
-  ...listed("operate", "read", [["replays", "r", Replays]]),
-  ...listed("operate", "admin", [
-    ["tokens", "t", Tokens],
-    ["audit", "u", Audit],
-    ["doctor", "c", Doctor],
-  ]),
-  ...listed("operate", "read", [["api", "i", Api, "API"]]),
+  { path: "overview", title: "Overview", key: "o", group: "daily", scope: "read", view: Overview },
+  { path: "events", title: "Events", key: "e", group: "daily", scope: "read", view: Events },
+  { path: "deliveries", title: "Deliveries", key: "d", group: "daily", scope: "read", view: Deliveries },
+  {
+    path: "subscriptions",
+    title: "Subscriptions",
+    key: "s",
+    group: "daily",
+    scope: "read",
+    view: Subscriptions,
+  },
+  { path: "actions", title: "Actions", key: "a", group: "daily", scope: "read", view: Actions },
+  { path: "replays", title: "Replays", key: "r", group: "operate", scope: "read", view: Replays },
+  { path: "tokens", title: "Tokens", key: "t", group: "operate", scope: "admin", view: Tokens },
+  { path: "audit", title: "Audit", key: "u", group: "operate", scope: "admin", view: Audit },
+  { path: "doctor", title: "Doctor", key: "c", group: "operate", scope: "admin", view: Doctor },
+  { path: "api", title: "API", key: "i", group: "operate", scope: "read", view: Api },
 ];
 
 export const screenOf = (route: Route): Screen | undefined =>

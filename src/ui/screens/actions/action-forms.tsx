@@ -160,26 +160,14 @@ function schemaOfPayload(value: unknown, depth = 0): Json {
   if (depth > DEEPEST) return {};
   if (value === null) return { type: "null" };
   if (Array.isArray(value)) {
-    const kinds = new Map(
-      value.map((item) => {
-        const schema = schemaOfPayload(item, depth + 1);
-        return [JSON.stringify(schema), schema];
-      }),
-    );
-    const items = [...kinds.values()];
-    if (items.length === 0) return { type: "array" };
-    return { type: "array", items: items.length === 1 ? items[0] : { anyOf: items } };
+    const texts = value.map((item) => JSON.stringify(schemaOfPayload(item, depth + 1)));
+    const kinds = [...new Set(texts)].map((text) => JSON.parse(text) as Json);
+    if (kinds.length === 0) return { type: "array" };
+    return { type: "array", items: kinds.length === 1 ? kinds[0] : { anyOf: kinds } };
   }
   if (typeof value === "object") {
-    const members = Object.entries(value).map(
-      ([name, inner]) => [name, schemaOfPayload(inner, depth + 1)] as const,
-    );
-    const names = members.map(([name]) => name);
-    return {
-      type: "object",
-      ...(names.length === 0 ? {} : { required: names }),
-      properties: Object.fromEntries(members),
-    };
+    const members = Object.entries(value).map(([name, inner]) => [name, schemaOfPayload(inner, depth + 1)]);
+    return { type: "object", required: Object.keys(value), properties: Object.fromEntries(members) as Json };
   }
   if (typeof value === "number") return { type: Number.isInteger(value) ? "integer" : "number" };
   return { type: typeof value };

@@ -10,7 +10,7 @@ import { goTo, linkTo, type Route } from "../../parts/route.ts";
 import { Empty } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { numberText, Time } from "../../parts/values.tsx";
-import { ActionWord } from "./action-parts.tsx";
+import { ActionState } from "./action-parts.tsx";
 
 const FILTERS: readonly FilterName[] = [
   { name: "name", example: "order" },
@@ -23,14 +23,12 @@ const STATS_PATH = "/v1/stats?range=24h&by=action&limit=1000";
 const STATS_EVERY_MS = 30_000;
 
 /** Narrow screens have no room to say of when. */
-function InLastDay({ children }: { readonly children: string }) {
-  return (
-    <>
-      {children}
-      <span class="hide-s"> 24 h</span>
-    </>
-  );
-}
+const inLastDay = (what: string) => (
+  <>
+    {what}
+    <span class="hide-s"> 24 h</span>
+  </>
+);
 
 /** What is known of an action's last day; `undefined` while nothing is. */
 type FiguresOf = (action: string) => ActionFigures | undefined;
@@ -47,7 +45,7 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
     wide: true,
     cell: ({ application }) => <span class="cut-text soft">{application}</span>,
   },
-  { head: "State", wide: true, cell: (action) => <ActionWord action={action} /> },
+  { head: "State", wide: true, cell: (action) => <ActionState of={action} look="st" /> },
   {
     head: "Protects",
     wide: true,
@@ -61,7 +59,7 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
   { head: "Revision", right: true, wide: true, cell: ({ revision }) => revision },
   {
     head: "Published 24 h",
-    top: <InLastDay>Published</InLastDay>,
+    top: inLastDay("Published"),
     right: true,
     sort: "descending",
     cell: ({ action }) =>
@@ -75,7 +73,7 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
   },
   {
     head: REFUSED,
-    top: <InLastDay>Refused</InLastDay>,
+    top: inLastDay("Refused"),
     right: true,
     sort: "descending",
     cell: ({ action }) => <span class="warn-text">{countOf(figuresOf(action)?.refused)}</span>,

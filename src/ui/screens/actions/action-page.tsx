@@ -16,7 +16,7 @@ import { type ReadAction, readAction } from "../../records/exact-record.ts";
 import { stateNow, SubscriptionName } from "../../records/subscription.tsx";
 import { ActionSettings, NewActionForm } from "./action-forms.tsx";
 import { ActionList } from "./action-list.tsx";
-import { ActionBadge, actionPath, mayChange, type PartProps, PROTECTED } from "./action-parts.tsx";
+import { actionPath, ActionState, mayChange, type PartProps, PROTECTED } from "./action-parts.tsx";
 import { CheckSchema } from "./check-schema.tsx";
 import { PublishBox } from "./publish-box.tsx";
 import { Revisions } from "./revisions.tsx";
@@ -102,7 +102,7 @@ function ActionHead(props: {
   return (
     <Head
       title={name}
-      badge={<ActionBadge action={action} />}
+      badge={<ActionState of={action} look="badge" />}
       facts={{
         Revision: action.revision,
         Application: <a href={linkTo(["actions"], { application })}>{application}</a>,

@@ -29,21 +29,14 @@ const STATES = {
   retired: { word: "Retired", tone: "failed", means: "Publishing is refused. Reading and deliveries go on." },
 } as const;
 
-/** Whether publishing goes on, as a badge beside a title. */
-export function ActionBadge({ action }: { readonly action: ActionSettings }) {
-  const { word, tone, means } = STATES[actionState(action)];
+/** Whether publishing goes on. @param props.look `badge` beside a title, `st` in a list */
+export function ActionState({ of, look }: { readonly of: ActionSettings; readonly look: "badge" | "st" }) {
+  const { word, tone, means } = STATES[actionState(of)];
   return (
-    <span class={`badge ${tone}`} title={means}>
+    <span class={`${look} ${tone}`} title={means}>
       {word}
     </span>
   );
-}
-
-/** Shows the state in a list, where only what is not in force says so. */
-export function ActionWord({ action }: { readonly action: ActionSettings }) {
-  const state = actionState(action);
-  if (state === "active") return <span class="muted">In force</span>;
-  return <span class={state === "retired" ? "danger-text" : "warn-text"}>{STATES[state].word}</span>;
 }
 
 export const PROTECTED: Readonly<Record<CompatibilityMode, string>> = {

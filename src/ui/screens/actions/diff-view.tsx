@@ -43,10 +43,7 @@ function Pin(props: { readonly number: number; readonly to: string; readonly lab
   );
 }
 
-/**
- * What differs between two schemas, with a pin for each break.
- * @param props.note what is compared
- */
+/** What differs between two schemas, with a pin for each break. */
 export function DiffView(props: {
   readonly rows: readonly DiffRow[];
   readonly breaks: readonly BreakPlace[];
@@ -109,25 +106,21 @@ function Row({ row, pins }: { readonly row: DiffRow; readonly pins: readonly num
   const { sign, before, after, line } = row;
   return (
     <li class={CLASSES[sign]}>
-      <Gutter number={before} pins={pins} />
+      {pins === undefined ? (
+        <span class="g">{before}</span>
+      ) : (
+        <span class="g pinned">
+          {pins.map((pin) => (
+            <span key={pin} id={`line-${pin}`} tabIndex={-1}>
+              <Pin number={pin} to={`break-${pin}`} label={`Break ${pin}`} />
+            </span>
+          ))}
+        </span>
+      )}
       <span class="g">{after}</span>
       <span class="sign">{SIGNS[sign]}</span>
       <Pieces pieces={line.pieces} />
     </li>
-  );
-}
-
-function Gutter(props: { readonly number: number | null; readonly pins: readonly number[] | undefined }) {
-  const { number, pins } = props;
-  if (pins === undefined) return <span class="g">{number}</span>;
-  return (
-    <span class="g pinned">
-      {pins.map((pin) => (
-        <span key={pin} id={`line-${pin}`} tabIndex={-1}>
-          <Pin number={pin} to={`break-${pin}`} label={`Break ${pin}`} />
-        </span>
-      ))}
-    </span>
   );
 }
 

@@ -150,7 +150,13 @@ function OperationView(props: {
           </code>
         }
       />
-      <Prose text={operation.description} />
+      <div class="stack tight narrow soft">
+        {(operation.description ?? "").split("\n\n").map((paragraph) => (
+          <p key={paragraph}>
+            <Words text={paragraph} />
+          </p>
+        ))}
+      </div>
       <CameBack draft={draft} />
       <TryIt
         operation={operation}
@@ -197,20 +203,6 @@ function OperationView(props: {
   );
 }
 
-/** Text with words in backticks as code, and a paragraph for each that is set apart. */
-function Prose({ text }: { readonly text: string | undefined }) {
-  if (text === undefined || text === "") return null;
-  return (
-    <div class="stack tight narrow soft">
-      {text.split("\n\n").map((paragraph) => (
-        <p key={paragraph}>
-          <Words text={paragraph} />
-        </p>
-      ))}
-    </div>
-  );
-}
-
 const DEEPEST = 6;
 
 /** A schema as a list of its members: name, kind, and what it means; what is inside of one opens. */
@@ -234,7 +226,7 @@ function SchemaView(props: { readonly document: OpenApi; readonly schema: Schema
           <div key={name}>
             <dt class="break">
               <code class="strong">{name}</code>
-              {schema.required?.includes(name) === true && <span class="needed">required</span>}
+              {schema.required?.includes(name) === true && <p class="muted small">required</p>}
             </dt>
             <dd>
               <code class="kind">{kindOf(document, member)}</code>

@@ -117,7 +117,7 @@ export function TryIt({ operation, values, setValues, body, setBody, sent }: Pro
   return (
     <Section title="Try it" note={needsNoToken(operation) ? "it needs no token" : "with your token"}>
       <Form
-        class="panel pad try-form"
+        class="panel pad form-group"
         send={() => act(send, consequence === undefined ? undefined : question)}
       >
         {parameters.map((parameter) => (

@@ -86,34 +86,39 @@ function changeText({ member, before, after }: ChangedMember): string {
   return `${member}: ${before} → ${after ?? "…"}`;
 }
 
-/** Narrow screens have no room for the other columns: what was done stands above. */
+/** The screens of records, by what a change is of. */
+const SCREENS: Readonly<Record<string, string>> = {
+  action: "actions",
+  delivery: "deliveries",
+  replay: "replays",
+  subscription: "subscriptions",
+  token: "tokens",
+};
+
+/** The address of what was changed; `undefined` where it has none, or is gone. */
+function linkOf({ change, name, record_id: id }: AuditEntry): string | undefined {
+  const [record = "", what = ""] = change.split(".");
+  const screen = SCREENS[record];
+  if (screen === undefined || what === "deleted" || what === "revoked") return undefined;
+  if (record === "token") return linkTo([screen]);
+  const key = record === "action" ? name : id;
+  return key === null ? undefined : linkTo([screen, key]);
+}
+
+/** What was changed. Narrow screens have no room for the other columns: what was done stands above. */
 function RecordCell({ entry }: { readonly entry: AuditEntry }) {
-  const { change, members } = entry;
+  const { change, name, members } = entry;
+  const link = linkOf(entry);
   return (
     <>
       <span class="sub narrow grow">{[wordsOf(change), ...members.map(changeText)].join(", ")}</span>
-      <Changed entry={entry} />
+      {link === undefined ? (
+        <span title={name}>{name}</span>
+      ) : (
+        <a class="rowlink" href={link} title={name}>
+          {name}
+        </a>
+      )}
     </>
   );
-}
-
-/** What was changed, as a link where there is a screen for it. */
-function Changed({ entry: { change, name, record_id: id } }: { readonly entry: AuditEntry }) {
-  const link = linkOf(change.split(".")[0] ?? "", name, id);
-  return link === undefined || change.endsWith(".deleted") || change.endsWith(".revoked") ? (
-    <span title={name}>{name}</span>
-  ) : (
-    <a class="rowlink" href={link} title={name}>
-      {name}
-    </a>
-  );
-}
-
-function linkOf(record: string, name: string, id: number | null): string | undefined {
-  if (record === "action") return linkTo(["actions", name]);
-  if (record === "token") return linkTo(["tokens"]);
-  if (id === null) return undefined;
-  if (record === "subscription") return linkTo(["subscriptions", id]);
-  if (record === "delivery") return linkTo(["deliveries", id]);
-  return record === "replay" ? linkTo(["replays", id]) : undefined;
 }

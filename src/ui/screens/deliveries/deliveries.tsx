@@ -35,18 +35,15 @@ export function Deliveries({ route }: { readonly route: Route }) {
   );
 }
 
-function filtersFor(subscriptions: readonly Subscription[]): readonly FilterName[] {
-  return [
-    { name: "status", example: "failed", values: DELIVERY_STATUSES },
-    { name: "cause", example: "waiting", values: CAUSES.map(([cause]) => cause) },
-    subscriptionFilter(subscriptions),
-    { name: "action", example: "order.*" },
-    { name: "event", example: "48213" },
-    { name: "from", example: "1h" },
-    { name: "to", example: "2026-02-01" },
-    { name: "key", example: "C-17" },
-  ];
-}
+const FILTERS: readonly FilterName[] = [
+  { name: "status", example: "failed", values: DELIVERY_STATUSES },
+  { name: "cause", example: "waiting", values: CAUSES.map(([cause]) => cause) },
+  { name: "action", example: "order.*" },
+  { name: "event", example: "48213" },
+  { name: "from", example: "1h" },
+  { name: "to", example: "2026-02-01" },
+  { name: "key", example: "C-17" },
+];
 
 /**
  * The newest deliveries, older pages, and what a filter finds.
@@ -76,7 +73,7 @@ function DeliveryList({ route, read }: { readonly route: Route; readonly read: D
     status === "failed" && rows !== undefined && rows.length > 0 && (event ?? key ?? action) === undefined;
   return (
     <List
-      filters={filtersFor(subscriptions ?? [])}
+      filters={[subscriptionFilter(subscriptions), ...FILTERS]}
       plain="subscription"
       of={{ ...list, rows, error: list.error ?? (rows === undefined ? all.error : undefined) }}
       columns={columnsFor({
@@ -195,6 +192,16 @@ function Picked(props: { readonly deliveries: readonly Delivery[]; readonly clea
     if (refused.length === 0) say(`${deliveriesText(ones.length)} ${what}.`);
     else sayError(`${ones.length - refused.length} of ${ones.length} ${what}. ${refused[0]}`);
   };
+  const leftOut = (taken: readonly Delivery[], why: string) => {
+    const count = deliveries.length - taken.length;
+    return (
+      count > 0 && (
+        <p>
+          Of those picked, {numberText(count)} left out: {why}.
+        </p>
+      )
+    );
+  };
   const again = toRetry.filter(({ status }) => status === "delivered").length;
   const retry = (): void =>
     act(() => each(toRetry, "retry", "sent again"), {
@@ -203,7 +210,7 @@ function Picked(props: { readonly deliveries: readonly Delivery[]; readonly clea
         <>
           <p>They are sent now, with all their retries, before others of their subscriptions.</p>
           {again > 0 && <p>{numberText(again)} of them were delivered, and are received once more.</p>}
-          <LeftOut count={deliveries.length - toRetry.length} why="under way, held or cancelled" />
+          {leftOut(toRetry, "under way, held or cancelled")}
         </>
       ),
       act: `Send ${numberText(toRetry.length)}`,
@@ -215,7 +222,7 @@ function Picked(props: { readonly deliveries: readonly Delivery[]; readonly clea
         <>
           <p>They then have failed. An ordered subscription goes on with the next one.</p>
           <p>They can be sent again later, then out of their order.</p>
-          <LeftOut count={deliveries.length - toSkip.length} why="not failing, or have ended" />
+          {leftOut(toSkip, "not failing, or have ended")}
         </>
       ),
       act: `Give up ${numberText(toSkip.length)}`,
@@ -237,15 +244,6 @@ function Picked(props: { readonly deliveries: readonly Delivery[]; readonly clea
         </span>
       )}
     </div>
-  );
-}
-
-function LeftOut({ count, why }: { readonly count: number; readonly why: string }) {
-  if (count === 0) return null;
-  return (
-    <p>
-      {deliveriesText(count)} of those picked {count === 1 ? "is" : "are"} left out: {why}.
-    </p>
   );
 }
 

@@ -6,16 +6,10 @@ import { Failed, type State, Status, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { capital, Time } from "../../parts/values.tsx";
 
-const STATES: Readonly<Record<Finding["status"], State>> = {
-  problem: "failed",
-  warning: "failing",
-  ok: "active",
-};
-const ORDER: readonly Finding["status"][] = ["problem", "warning", "ok"];
-const TITLES: Readonly<Record<Finding["status"], string>> = {
-  problem: "Problems",
-  warning: "Warnings",
-  ok: "All well",
+const KINDS: Readonly<Record<Finding["status"], { readonly state: State; readonly title: string }>> = {
+  problem: { state: "failed", title: "Problems" },
+  warning: { state: "failing", title: "Warnings" },
+  ok: { state: "active", title: "All well" },
 };
 
 /** What evreg finds about itself, and what to do; problems first. */
@@ -41,11 +35,11 @@ export function Doctor() {
           <Waiting of={read} />
         </div>
       ) : (
-        ORDER.map((status) => {
+        Object.entries(KINDS).map(([status, { title }]) => {
           const found = answer.data.filter((finding) => finding.status === status);
           return (
             found.length > 0 && (
-              <Section key={status} title={TITLES[status]} note={found.length}>
+              <Section key={status} title={title} note={found.length}>
                 <Findings of={found} />
               </Section>
             )
@@ -63,7 +57,7 @@ export function Findings({ of }: { readonly of: readonly Finding[] }) {
     <ul class="panel findings">
       {of.map(({ status, check, found, remedy }, index) => (
         <li key={index}>
-          <Status state={STATES[status]} word={false} words={status} />
+          <Status state={KINDS[status].state} word={false} words={status} />
           <div>
             <p class="break">
               <strong class="strong">{capital(check)}.</strong> {found}

@@ -46,9 +46,7 @@ function EventList({ route }: { readonly route: Route }) {
   const { query } = route;
   const { action, outcome, where, key, idempotency_key } = query;
   const { from, to } = useTimeRange(query);
-  const wanted = useMemo(() => (where === undefined ? undefined : whereSchema(where)), [where]);
-  const wrong = wanted !== undefined && "wrong" in wanted ? wanted.wrong : undefined;
-  const schema = wanted !== undefined && "schema" in wanted ? wanted.schema : undefined;
+  const { schema, wrong } = useMemo(() => (where === undefined ? {} : whereSchema(where)), [where]);
   const list = useParts<ListedEvent>({
     what: "event",
     path: wrong === undefined ? "/v1/events" : undefined,

@@ -2,7 +2,10 @@ import { SEARCH_LIMITS } from "../../../domain/event.ts";
 import { MEMBER_SEARCH_FORM, memberSearch } from "../../../domain/words/member-search.ts";
 
 /** What a search for payloads is asked for, or what is wrong with it. */
-type Where = { readonly schema: string } | { readonly wrong: string };
+interface Where {
+  readonly schema?: string;
+  readonly wrong?: string;
+}
 
 /** The last space before another path and its `=`; names in quotes may hold anything. */
 const NEXT_MEMBER = /\s(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;

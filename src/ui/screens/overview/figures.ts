@@ -19,6 +19,10 @@ export interface Rates {
   readonly failed: readonly (number | null)[];
 }
 
+type CountedSteps = Pick<Stats, "range" | "from" | "to" | "step_ms"> & {
+  readonly series: Pick<Stats["series"], "delivered" | "published" | "failed_attempts">;
+};
+
 /** Steps of so much at most are left out while they are under way: the next look has them. */
 const SHORT_STEP_MS = 10_000;
 
@@ -26,7 +30,7 @@ const SHORT_STEP_MS = 10_000;
  * Nothing is extrapolated: where the time of a rate is longer than a step, each point tells the steps of that time up to it,
  * and what is under way counts as if no more came.
  */
-export function ratesOf(stats: Stats): Rates {
+export function ratesOf(stats: CountedSteps): Rates {
   const { from, to, step_ms: stepMs, series, range } = stats;
   const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
   const { perMs } = RANGES[range];

@@ -11,7 +11,7 @@ import { useResource, withQuery } from "../../api/resource.ts";
 import { may } from "../../api/session.ts";
 import { NONE, Section, Segments } from "../../parts/layout.tsx";
 import { choiceIn, linkTo, type Route } from "../../parts/route.ts";
-import { Failed, Status, Waiting } from "../../parts/states.tsx";
+import { Status, Waiting } from "../../parts/states.tsx";
 import { useStill } from "../../parts/still.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { countText, durationText, failedShare, numberText, useNow } from "../../parts/values.tsx";
@@ -60,14 +60,7 @@ export function Overview({ route }: { readonly route: Route }) {
       range={range}
     />
   );
-  if (stats.error !== undefined && figures === undefined) {
-    return (
-      <>
-        <h1>Overview</h1>
-        <Failed error={stats.error} reload={stats.reload} />
-      </>
-    );
-  }
+  if (stats.error !== undefined && figures === undefined) return <Waiting of={stats} screen="Overview" />;
   return (
     <>
       <Verdict stats={figures} statsError={stats.error} />

@@ -82,13 +82,11 @@ const COLUMNS: readonly Column<Replay>[] = [
   { head: "Ended", wide: true, alone: true, cell: ({ finished_at: end }) => <Time at={end} /> },
 ];
 
+const STATUS: FilterName = { name: "status", example: "running", values: REPLAY_STATUSES };
+
 function ReplayList({ route }: { readonly route: Route }) {
   const { status } = route.query;
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions").answer?.data;
-  const filters: readonly FilterName[] = [
-    { name: "status", example: "running", values: REPLAY_STATUSES },
-    subscriptionFilter(subscriptions ?? []),
-  ];
   const named = subscriptionNamed(route, subscriptions);
   const list = useParts<Replay>({
     what: "replay",
@@ -99,7 +97,7 @@ function ReplayList({ route }: { readonly route: Route }) {
   });
   return (
     <List
-      filters={filters}
+      filters={[STATUS, subscriptionFilter(subscriptions)]}
       plain="status"
       of={list}
       columns={COLUMNS}

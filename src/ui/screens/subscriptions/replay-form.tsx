@@ -7,7 +7,7 @@ import { type Question, say } from "../../parts/acting.ts";
 import { Command } from "../../parts/copy.tsx";
 import { ChoiceField, Field, FormScreen, TextField, useForm } from "../../parts/form.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
-import { countText, numberText } from "../../parts/values.tsx";
+import { capital, countText, numberText } from "../../parts/values.tsx";
 import { SubscriptionName } from "../../records/subscription.tsx";
 
 const ONE_DAY_MS = 86_400_000;
@@ -20,12 +20,7 @@ const MEANS: Readonly<Record<ReplaySelection, string>> = {
   all: "Both, those that the filter excluded, and those that were delivered, once more.",
 };
 
-const CHOICES: Readonly<Record<ReplaySelection, string>> = {
-  failed: "Failed",
-  waiting: "Waiting",
-  missed: "Missed",
-  all: "All",
-};
+const CHOICES = Object.fromEntries(REPLAY_SELECTIONS.map((one) => [one, capital(one)]));
 
 /** A moment as the browser's field has it, in the reader's zone. */
 function localText(at: string): string {
@@ -115,13 +110,13 @@ export function ReplayForm(props: {
       failure={counted.error}
       below={<Command text={command} />}
     >
-      <div class="form-group">
+      <div class="panel pad form-group">
         <ChoiceField label="Which" {...form.of("status")} choices={CHOICES} hint={MEANS[status]} />
         <TextField label="Published from" type="datetime-local" {...form.of("from")} hint="In your zone." />
         <TextField label="Until" type="datetime-local" {...form.of("to")} hint="Without it: until now." />
         <Field label="These are" role="group">
           {() => (
-            <p class="tally" aria-live="polite">
+            <p class="check" aria-live="polite">
               {count !== undefined
                 ? countText(count, "event")
                 : counted.error === undefined

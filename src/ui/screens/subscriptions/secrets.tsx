@@ -9,10 +9,7 @@ import { linkTo } from "../../parts/route.ts";
 import { Time } from "../../parts/values.tsx";
 import { isAhead, SubscriptionName } from "../../records/subscription.tsx";
 
-/**
- * The secret of a subscription, new or rotated.
- * @param props.next buttons, once it is kept
- */
+/** The secret of a subscription, new or rotated. */
 export function SubscriptionSecret(props: {
   readonly title: ComponentChildren;
   readonly of: SubscriptionWithSecret;
@@ -103,7 +100,7 @@ export function RotateSecret({ subscription }: { readonly subscription: Subscrip
           old secrets at once.
         </p>
       )}
-      <div class="form-group">
+      <div class="panel pad form-group">
         <ChoiceField
           label="The old one lasts"
           {...form.of("overlap_ms")}

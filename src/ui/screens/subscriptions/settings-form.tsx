@@ -24,6 +24,7 @@ import { type ReadSubscription, readSubscription } from "../../records/exact-rec
 import { SubscriptionName } from "../../records/subscription.tsx";
 import { SubscriptionSecret } from "./secrets.tsx";
 import {
+  BEARERS,
   changeBody,
   type Draft,
   draftedRetries,
@@ -239,7 +240,7 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
           <ChoiceField
             label="Bearer"
             {...of("bearer")}
-            choices={{ secret: "The secret", own: "A value of its own", none: "None" }}
+            choices={BEARERS}
             hint="What Authorization: Bearer carries. Each request is signed with the secret in any case."
           />
           {bearer === "own" && (

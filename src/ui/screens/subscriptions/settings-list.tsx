@@ -6,9 +6,7 @@ import { Definitions, type Facts } from "../../parts/layout.tsx";
 import { capital, Relative, Time } from "../../parts/values.tsx";
 import type { ReadSubscription } from "../../records/exact-record.ts";
 import { isAhead } from "../../records/subscription.tsx";
-import { formOf, retriesSentence, waitsText } from "./settings.ts";
-
-const BEARER_WORDS = { secret: "The secret", own: "A value of its own", none: "None" } as const;
+import { BEARERS, formOf, retriesSentence, waitsText } from "./settings.ts";
 
 const muted = (words: string) => <span class="muted">{words}</span>;
 
@@ -49,7 +47,7 @@ export function SettingsList({ subscription }: { readonly subscription: ReadSubs
               ) : (
                 "One"
               ),
-              Bearer: BEARER_WORDS[subscription.bearer],
+              Bearer: BEARERS[subscription.bearer],
             }
           : { "Last claim": claimedAt === null ? muted("None yet") : <Relative at={claimedAt} /> }),
         Created: <Time at={subscription.timestamped} />,

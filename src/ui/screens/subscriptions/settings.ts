@@ -48,6 +48,12 @@ export function formOf(mode: SubscriptionMode, group?: string): readonly PlainFi
   );
 }
 
+export const BEARERS: Readonly<Record<Bearer, string>> = {
+  secret: "The secret",
+  own: "A value of its own",
+  none: "None",
+};
+
 /** What the form of a new subscription begins with: its settings as a person types them. */
 export const EMPTY_DRAFT = {
   application: "",

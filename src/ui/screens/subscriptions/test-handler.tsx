@@ -82,7 +82,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
       <CameBack draft={draft} />
       <div class="cols even">
         <Form class="form stacked" send={() => act(run)}>
-          <div class="form-group">
+          <div class="panel pad form-group">
             {isPattern && (
               <TextField
                 label="Action"
