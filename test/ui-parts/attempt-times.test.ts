@@ -21,12 +21,13 @@ describe("an attempt's bar", () => {
   });
 
   it("stays within its width, and can be seen, however its parts add up", () => {
-    for (const odd of [
-      attempt({ duration_ms: 0 }),
-      attempt({ duration_ms: 0, dns_ms: 0, connect_ms: 0, first_byte_ms: 0 }),
-      attempt({ duration_ms: 5, dns_ms: 100, connect_ms: 100, first_byte_ms: 100 }),
-      attempt({ duration_ms: 1_000_000, dns_ms: 1, connect_ms: 1, first_byte_ms: 999_998 }),
-    ]) {
+    for (const [duration_ms, dns_ms, connect_ms, first_byte_ms] of [
+      [0, null, null, null],
+      [0, 0, 0, 0],
+      [5, 100, 100, 100],
+      [1_000_000, 1, 1, 999_998],
+    ] as const) {
+      const odd = attempt({ duration_ms, dns_ms, connect_ms, first_byte_ms });
       const parts = barParts(odd, odd.duration_ms);
       expect(parts.length).toBeGreaterThan(0);
       expect(new Set(parts.map(({ kind }) => kind)).size).toBe(parts.length);
@@ -41,44 +42,27 @@ describe("an attempt's bar", () => {
 const after = (waitedMs: number): Attempt =>
   attempt({ attempt: 3, started_at: new Date(Date.UTC(2026, 0, 1) + 100 + waitedMs).toISOString() });
 
-describe("the wait between two attempts", () => {
-  const schedule = { max_retries: 5, retry_schedule: null, on_exhausted: null };
-  const second = attempt({ attempt: 2 });
+const schedule = { max_retries: 5, retry_schedule: null, on_exhausted: null };
+const second = (more: Partial<Attempt> = {}): Attempt => attempt({ attempt: 2, ...more });
+const BY_A_PERSON = "then sent again by a person or a replay";
 
-  it.each([
-    [attempt(), 40, "sent again at once"],
-    [second, 2_050, "waited 2 s, by its schedule"],
-    [second, 700, "waited 700 ms: sent again before its time"],
-    [
-      attempt({ attempt: 2, status_code: 503 }),
-      30_000,
-      "waited 30 s: with 503 the handler asked for a pause",
-    ],
-    [second, 7_200_000, "waited 2 h: 2 s by its schedule, the rest in the queue, paused or failed"],
-    [
-      attempt({ attempt: 2, outcome: "delivered" }),
-      60_000,
-      "waited 1 min, then sent again by a person or a replay",
-    ],
-    [attempt({ attempt: 2, outcome: "returned" }), 60_000, "waited 1 min, and was taken up again"],
-  ])("is said with its reason (%#)", (before, waitedMs, text) => {
-    expect(gapText(before, after(waitedMs), schedule, null)).toBe(text);
-  });
+it.each([
+  [attempt(), 40, schedule, "sent again at once"],
+  [second(), 2_050, schedule, "waited 2 s, by its schedule"],
+  [second(), 60_100, { ...schedule, retry_schedule: [0, 60_000] }, "waited 1 min, by its schedule"],
+  [second(), 700, schedule, "waited 700 ms: sent again before its time"],
+  [second({ status_code: 503 }), 30_000, schedule, "waited 30 s: with 503 the handler asked for a pause"],
+  [second(), 7_200_000, schedule, "waited 2 h: 2 s by its schedule, the rest in the queue, paused or failed"],
+  [second({ outcome: "delivered" }), 60_000, schedule, `waited 1 min, ${BY_A_PERSON}`],
+  [second({ outcome: "returned" }), 60_000, schedule, "waited 1 min, and was taken up again"],
+  [second(), 780_000, { ...schedule, max_retries: 1 }, `waited 13 min, ${BY_A_PERSON}`],
+  [second(), 5_000, undefined, "waited 5 s"],
+])("says why it waited between two attempts (%#)", (before, waitedMs, own, text) => {
+  expect(gapText(before, after(waitedMs), own, null)).toBe(text);
+});
 
-  it("is held against the server's schedule where the subscription has none", () => {
-    expect(gapText(second, after(60_100), schedule, [0, 60_000])).toBe("waited 1 min, by its schedule");
-  });
-
-  it("ended when the attempt before was the last of its retries", () => {
-    const last = { max_retries: 1, retry_schedule: null, on_exhausted: null };
-    expect(gapText(second, after(780_000), last, null)).toBe(
-      "waited 13 min, then sent again by a person or a replay",
-    );
-  });
-
-  it("has no reason where the subscription is gone", () => {
-    expect(gapText(second, after(5_000), undefined, null)).toBe("waited 5 s");
-  });
+it("holds a wait against the server's schedule where the subscription has none", () => {
+  expect(gapText(second(), after(60_100), schedule, [0, 60_000])).toBe("waited 1 min, by its schedule");
 });
 
 it("offers what the state of a delivery allows", () => {

@@ -46,15 +46,3 @@ test("what cannot be undone is sent once its number was typed, and a stream is o
   await page.goto(`${world.server.url}/ui/#/api/stream`);
   await page.getByText("Not tried here").waitFor();
 });
-
-test("what the token may not do is not offered", async () => {
-  const { token } = (await world.evreg.tokens.create({ name: "reader", scopes: ["read"] })).data;
-  const page = await world.open("#/api/createAction", { token });
-  await page.getByText("Your token has not the scope write.").waitFor();
-  await page.goto(`${world.server.url}/ui/#/actions`);
-  await page.getByRole("link", { name: "order.created" }).click();
-  await page.getByRole("link", { name: "Check a change" }).waitFor();
-  expect(await page.getByRole("link", { name: "Settings" }).count()).toBe(0);
-  await page.getByRole("link", { name: "Publish", exact: true }).click();
-  await page.getByText("This token may not publish them").waitFor();
-});

@@ -106,7 +106,7 @@ test("a pause can be undone, and a delete needs the name", async () => {
   await expect(world.evreg.subscriptions.get(id)).rejects.toThrow();
 });
 
-test("the overview names what needs a person, with its number in the navigation", async () => {
+test("the overview names what needs a person, with its number in the navigation, and its chart has words", async () => {
   const id = await subscription("refused", { max_retries: 0 });
   receiver.answer = () => ({ status: 410 });
   await publish(world.evreg, "order.created", '{"id":4}');
@@ -115,14 +115,9 @@ test("the overview names what needs a person, with its number in the navigation"
   const line = page.locator(".attention li", { hasText: "mail/refused" });
   await line.getByText("410").first().waitFor();
   expect(await page.locator("nav .alert").first().innerText()).toMatch(/^\d/);
+  await page.getByRole("img", { name: /^Rates of the last 1 h\./ }).waitFor();
   expect(await axeViolations(page)).toEqual([]);
   await line.getByRole("link", { name: "Review" }).click();
   await heading(page, "mail/refused").waitFor();
   expect(page.url()).toContain(`#/subscriptions/${id}`);
-});
-
-test("the chart tells its story in words", async () => {
-  const page = await world.open("#/?range=5m", { scheme: "dark" });
-  await page.getByRole("img", { name: /^Rates of the last 5 min\./ }).waitFor();
-  expect(await axeViolations(page)).toEqual([]);
 });
