@@ -77,7 +77,7 @@ test("a new token asks as well, and no more once it is kept; a reload asks the b
 test("the menu of a subscription stays within a narrow screen", async () => {
   const page = await world.open("#/subscriptions/1", { width: 390, height: 844 });
   await more(page).click();
-  const menu = page.locator(".menu > ul");
+  const menu = page.locator("main .menu > ul");
   const { x, width } = (await menu.boundingBox())!;
   expect(x).toBeGreaterThanOrEqual(0);
   expect(x + width).toBeLessThanOrEqual(390);

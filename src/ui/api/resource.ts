@@ -134,25 +134,25 @@ export function newAttemptKey(): string {
   return crypto.getRandomValues(new Uint8Array(16)).join("-");
 }
 
-/** Whether what is shown follows what happens; `since` says when it stopped to. */
-export type Live =
-  | { readonly state: "live" }
-  | { readonly state: "paused"; readonly since: Date }
-  | { readonly state: "reconnecting"; readonly since: Date };
+/** Whether what is shown follows what happens, and since when. */
+interface Live {
+  readonly state: "live" | "paused" | "reconnecting";
+  readonly since: Date;
+}
 
-export const live = shared<Live>({ state: "live" });
+const liveNow = (state: Live["state"]): Live => ({ state, since: new Date() });
+
+export const live = shared(liveNow("live"));
 
 export function toggleLive(): void {
-  live.value = live.value.state === "paused" ? { state: "live" } : { state: "paused", since: new Date() };
+  live.value = liveNow(live.value.state === "paused" ? "live" : "paused");
 }
 
-/** A request could not reach the server. A pause that a person asked for stays. */
-function lostConnection(): void {
-  if (live.value.state === "live") live.value = { state: "reconnecting", since: new Date() };
-}
-
-function foundConnection(): void {
-  if (live.value.state === "reconnecting") live.value = { state: "live" };
+/** Whether the last request reached the server. A pause that a person asked for stays. */
+function noteConnection(isThere: boolean): void {
+  const { state } = live.value;
+  const after = isThere ? "live" : "reconnecting";
+  if (state !== "paused" && state !== after) live.value = liveNow(after);
 }
 
 export interface Resource<T, M = AnyMeta> {
@@ -208,7 +208,7 @@ export function useResource<T, M = AnyMeta>(
       try {
         const answer = await (read.current?.(path, signal) ?? askJson<T, M>(path, { signal }));
         if (signal.aborted) return;
-        foundConnection();
+        noteConnection(true);
         setState({ path, answer });
         if (everyMs !== undefined) again(everyMs);
       } catch (error) {
@@ -241,7 +241,7 @@ export function useResource<T, M = AnyMeta>(
 /** A failure as an `ApiError`, with what it means for all of the page: signed out, or not connected. */
 export function noted(error: unknown): ApiError {
   const failure = asApiError(error);
-  if (failure.status === 0) lostConnection();
+  if (failure.status === 0) noteConnection(false);
   if (failure.status === 401) {
     loseSession();
     identity.value = null;

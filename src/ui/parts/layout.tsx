@@ -100,19 +100,16 @@ const knownOf = (facts: Facts): readonly (readonly [name: string, value: Compone
  * Above a screen or a record: what it is, what is known of it, and what can be done with it.
  * @param props.isRecord whether it stands beside a list, beneath whose heading it is
  * @param props.badge how it is, beside its name
- * @param props.status the same, before what is known of it
  */
 export function Head(props: {
   readonly title: ComponentChildren;
   readonly isRecord?: boolean;
   readonly badge?: ComponentChildren;
   readonly lede?: ComponentChildren;
-  readonly note?: ComponentChildren;
-  readonly status?: ComponentChildren;
   readonly facts?: Facts;
   readonly acts?: ComponentChildren;
 }) {
-  const { title, isRecord = false, badge, lede, note, status, facts, acts } = props;
+  const { title, isRecord = false, badge, lede, facts, acts } = props;
   return (
     <header class="head">
       <div class="what">
@@ -121,10 +118,8 @@ export function Head(props: {
           {badge}
         </div>
         {lede !== undefined && <p class="lede">{lede}</p>}
-        {note !== undefined && <p>{note}</p>}
         {facts !== undefined && (
           <p class="facts">
-            {status}
             {knownOf(facts).map(([name, value]) => (
               <span key={name} class="break">
                 <b>{name}</b> {value}

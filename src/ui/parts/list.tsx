@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { PageMeta } from "../../domain/event.ts";
+import type { Event, PageMeta } from "../../domain/event.ts";
 import { pastTime } from "../../domain/formats.ts";
 import { type ApiError, type Query, useResource, withQuery } from "../api/resource.ts";
 import { EXACT, Wrong } from "./form.tsx";
@@ -129,11 +129,6 @@ const recordOf = ({ path }: Route): string | undefined => path[1];
 
 const READ_ROWS = 50;
 
-interface DatedRecord {
-  readonly rowid: number;
-  readonly timestamped: string;
-}
-
 /**
  * A list that is read in parts, the newest first, in which nothing that is looked at moves.
  * @param options.path without its query; `undefined` asks nothing
@@ -141,7 +136,7 @@ interface DatedRecord {
  * @param options.isHeld whether something holds the rows where they are, as a record that is looked at does
  * @param options.isSearch whether it looks at records one by one, and says how far it has come
  */
-export function useParts<Row extends DatedRecord>(options: {
+export function useParts<Row extends Pick<Event, "rowid" | "timestamped">>(options: {
   readonly what: What;
   readonly path: string | undefined;
   readonly query: Query;

@@ -202,13 +202,12 @@ export function Waiting(props: { readonly of: Read; readonly rows?: number; read
 export function Loaded<T>(props: {
   readonly of: Read & { readonly answer: { readonly data: T } | undefined };
   readonly rows?: number;
-  readonly panel?: string;
   readonly children: (data: T) => ComponentChildren;
 }) {
-  const { of, rows = 8, panel = "panel", children } = props;
+  const { of, rows = 8, children } = props;
   return (
     <>
-      <div class={panel}>
+      <div class="panel">
         {of.answer === undefined ? <Waiting of={of} rows={rows} /> : children(of.answer.data)}
       </div>
       {of.error !== undefined && of.answer !== undefined && <Failed error={of.error} />}

@@ -1,5 +1,5 @@
-import { Component, type ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import type { Health } from "../../domain/operations.ts";
 import { useAttention } from "../api/attention.ts";
 import { toggleLive, useResource } from "../api/resource.ts";
@@ -87,33 +87,21 @@ function focusMain(event: MouseEvent): void {
   document.querySelector<HTMLElement>("#main")?.focus();
 }
 
-interface GuardProps {
-  readonly at: Route;
-  readonly children: ComponentChildren;
-}
-
-interface GuardState {
-  /** Where the page was when something failed. */
-  readonly failed?: Route;
-}
-
 /** Stands for a screen that failed, until the page leads elsewhere. */
-class Guard extends Component<GuardProps, GuardState> {
-  override componentDidCatch(error: unknown): void {
+function Guard({ at, children }: { readonly at: Route; readonly children: ComponentChildren }) {
+  const [failed, setFailed] = useState<Route | undefined>();
+  useErrorBoundary((error) => {
     reportError(error);
-    this.setState({ failed: this.props.at });
-  }
-
-  override render({ at, children }: GuardProps, { failed }: GuardState) {
-    if (failed !== at) return children;
-    return (
-      <Empty
-        screen="Not shown"
-        title="Not shown"
-        button={<Button run={() => location.reload()} label="Load the page again" />}
-      >
-        This screen has failed.
-      </Empty>
-    );
-  }
+    setFailed(at);
+  });
+  if (failed !== at) return <>{children}</>;
+  return (
+    <Empty
+      screen="Not shown"
+      title="Not shown"
+      button={<Button run={() => location.reload()} label="Load the page again" />}
+    >
+      This screen has failed.
+    </Empty>
+  );
 }

@@ -110,9 +110,7 @@ type Theme = "system" | "light" | "dark";
 
 const SETTING = "evreg.theme";
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
-const kept = localStorage.getItem(SETTING);
-
-const theme = shared<Theme>(THEMES.find((name) => name === kept) ?? "system");
+const theme = shared(THEMES.find((name) => name === localStorage.getItem(SETTING)) ?? "system");
 
 /** `system` leaves the choice to the browser. */
 function paint(): void {

@@ -144,7 +144,7 @@ function OperationView(props: {
       <Head
         isRecord
         title={operation.summary}
-        note={
+        lede={
           <code class="break">
             <b>{operation.method}</b> {operation.path}
           </code>

@@ -38,7 +38,7 @@ export function DeliveryDetail(props: {
           <Head
             isRecord
             title={<SubscriptionLink of={delivery} />}
-            status={<Status state={delivery.status} badge />}
+            badge={<Status state={delivery.status} badge />}
             facts={{
               Delivery: delivery.rowid,
               Event: <a href={linkTo(["events", delivery.event_id])}>{delivery.event_id}</a>,

@@ -1,6 +1,5 @@
 import { useMemo } from "preact/hooks";
-import type { DeliveryCounts } from "../../../domain/delivery.ts";
-import { EVENT_OUTCOMES } from "../../../domain/event.ts";
+import { type Event, EVENT_OUTCOMES } from "../../../domain/event.ts";
 import { Button } from "../../parts/layout.tsx";
 import { type FilterName, List, Split, useParts, useTimeRange } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
@@ -10,13 +9,8 @@ import { Time } from "../../parts/values.tsx";
 import { EventDetail } from "./event-detail.tsx";
 import { whereSchema } from "./where.ts";
 
-/** An event as a list shows it. Its payload is read where it is looked at. */
-interface ListedEvent {
-  readonly rowid: number;
-  readonly action: string;
-  readonly timestamped: string;
-  readonly deliveries?: DeliveryCounts;
-}
+/** Its payload is read where it is looked at. */
+type ListedEvent = Omit<Event, "payload">;
 
 const FILTERS: readonly FilterName[] = [
   { name: "action", example: "order.*" },

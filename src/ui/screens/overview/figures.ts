@@ -10,15 +10,6 @@ export const RANGES: Readonly<
   "7d": { words: "7 days", per: "hour", perMs: 3_600_000 },
 };
 
-/** A chart of rates: each step's counts, told for the time of its range. */
-export interface Rates {
-  /** Starts of the steps, in seconds. */
-  readonly times: readonly number[];
-  readonly delivered: readonly (number | null)[];
-  readonly published: readonly (number | null)[];
-  readonly failed: readonly (number | null)[];
-}
-
 type CountedSteps = Pick<Stats, "range" | "from" | "to" | "step_ms"> & {
   readonly series: Pick<Stats["series"], "delivered" | "published" | "failed_attempts">;
 };
@@ -26,11 +17,14 @@ type CountedSteps = Pick<Stats, "range" | "from" | "to" | "step_ms"> & {
 /** Steps of so much at most are left out while they are under way: the next look has them. */
 const SHORT_STEP_MS = 10_000;
 
+export type Rates = ReturnType<typeof ratesOf>;
+
 /**
+ * A chart of rates: each step's counts, told for the time of its range, and the starts of the steps in seconds.
  * Nothing is extrapolated: where the time of a rate is longer than a step, each point tells the steps of that time up to it,
  * and what is under way counts as if no more came.
  */
-export function ratesOf(stats: CountedSteps): Rates {
+export function ratesOf(stats: CountedSteps) {
   const { from, to, step_ms: stepMs, series, range } = stats;
   const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
   const { perMs } = RANGES[range];

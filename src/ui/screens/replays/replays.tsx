@@ -134,7 +134,7 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
                 Replay to <SubscriptionLink of={replay} />
               </>
             }
-            status={<ReplayState status={replay.status} />}
+            badge={<ReplayState status={replay.status} />}
             facts={{
               Replay: replay.rowid,
               Action: <a href={linkTo(["actions", replay.action])}>{replay.action}</a>,

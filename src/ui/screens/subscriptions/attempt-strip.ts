@@ -22,18 +22,11 @@ export function heightOf(durationMs: number): number {
   return 0.12 + (0.88 * Math.log(ms / SHORTEST_MS)) / Math.log(LONGEST_MS / SHORTEST_MS);
 }
 
-export interface AttemptTally {
-  readonly delivered: number;
-  readonly failed: number;
-  readonly returned: number;
-  /** What the failed ones came to, the most frequent first. */
-  readonly errors: readonly (readonly [error: string, count: number])[];
-  /** How long those took that got an answer; `null` without any. */
-  readonly p50: number | null;
-  readonly p95: number | null;
-}
-
-export function tallyOf(attempts: readonly SubscriptionAttempt[]): AttemptTally {
+/**
+ * Counts attempts: what the failed ones came to, the most frequent first, and how long those took that got an answer, `null`
+ * without any.
+ */
+export function tallyOf(attempts: readonly SubscriptionAttempt[]) {
   const byKind = Map.groupBy(attempts, kindOf);
   const failed = byKind.get("failed") ?? [];
   const errors = [...Map.groupBy(failed, answerOf)]
