@@ -24,6 +24,7 @@ describe("a delivery", () => {
     });
     expect(request?.headers).toMatchObject({
       "content-type": "application/json",
+      "user-agent": "evreg/1.2.3",
       authorization: `Bearer ${SECRET}`,
       "x-evreg-event": subscription.action,
       "x-evreg-delivery": `${event}_1`,

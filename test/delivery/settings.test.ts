@@ -150,12 +150,14 @@ describe("a subscription with headers", () => {
   });
 
   it("cannot replace evreg's own, whatever the data file says", async () => {
-    const forged = { authorization: "Bearer forged", "X-EVREG-Signature": "forged", "Content-Length": "3" };
-    const own = await bench.withEvents(1, receiver.url, 5, { headers: forged });
+    const own = { authorization: "Bearer forged", "X-EVREG-Signature": "forged", "Content-Length": "3" };
+    const forged = { ...own, Proxy: "http://forged.example", "X-Team": "a" };
+    const subscription = await bench.withEvents(1, receiver.url, 5, { headers: forged });
     bench.engine().start();
     const [request] = await receiver.received(1);
     expect(JSON.stringify(request?.headers)).not.toContain("forged");
-    await bench.untilDelivered(own, 1);
+    expect(request?.headers).toMatchObject({ "x-team": "a" });
+    await bench.untilDelivered(subscription, 1);
   });
 });
 

@@ -6,7 +6,7 @@ import { createRetention } from "../../src/service/retention.ts";
 import type { Rounds } from "../../src/service/rounds.ts";
 import type { ExpiredRange } from "../../src/store/events.ts";
 import type { Store } from "../../src/store/store.ts";
-import { claimRequest } from "../support/claim-request.ts";
+import { endDue, subscribe } from "../contract/harness.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import type { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
@@ -154,20 +154,10 @@ describe("removing old events", () => {
   });
 
   it("looks once an hour at an event that waits for its delivery", async () => {
-    const subscription = await store.catalog.createSubscription(
-      {
-        application: "x",
-        subscription: "s",
-        action: "a.b",
-        handler: "h",
-        maxRetries: 1,
-        active: true,
-        secret: "s",
-      },
-      clock.now(),
-    );
+    const { subscriptions } = local.evreg;
+    const { rowid } = await subscribe(local.evreg, { action: "a.b" });
     await publish(1);
-    await store.catalog.updateSubscription(subscription.rowid, { active: false }, clock.now());
+    await subscriptions.update(rowid, { active: false });
     const publishedMs = clock.now();
     await clock.advance(HOUR_MS + 1);
     retention.start();
@@ -179,13 +169,8 @@ describe("removing old events", () => {
     expect(asked).toMatchObject([{ fromMs: expect.any(Number) }]);
     expect(asked[0]).not.toMatchObject({ fromMs: publishedMs });
 
-    await store.catalog.updateSubscription(subscription.rowid, { active: true }, clock.now());
-    const { claims } = await store.queue.claim(claimRequest({ nowMs: clock.now() }));
-    const [claim] = claims;
-    if (claim === undefined) throw new Error("it is due");
-    const { deliveryId, claimId } = claim;
-    const result = { deliveryId, claimId, startedAtMs: clock.now(), durationMs: 1 };
-    await store.queue.finish([{ ...result, ending: "delivered" }], clock.now());
+    await subscriptions.update(rowid, { active: true });
+    await endDue(local, "delivered");
     while (clock.now() - startedMs < 54 * MINUTE_MS) await nextRound();
     expect(await left()).toBe(1);
     while (clock.now() - startedMs < 61 * MINUTE_MS) await nextRound();

@@ -6,8 +6,6 @@ interface SignedDelivery {
   /** The one before, while a rotation's overlap lasts. */
   readonly previousSecret?: string | undefined;
   readonly bearer?: string | null;
-  /** The subscription's own headers. */
-  readonly extra?: Readonly<Record<string, string>>;
   readonly eventId?: number;
   readonly subscriptionId?: number;
   readonly action?: string;
@@ -20,7 +18,7 @@ interface SignedDelivery {
 
 /** What the engine sends for a delivery. */
 export function signedRequest(delivery: SignedDelivery) {
-  const { secret, previousSecret, bearer, extra, eventId = 42, subscriptionId = 7, attempt = 1 } = delivery;
+  const { secret, previousSecret, bearer, eventId = 42, subscriptionId = 7, attempt = 1 } = delivery;
   const { action = "user.created", payload = '{"name":"Zoë"}', nowMs = Date.now() } = delivery;
   const { timestampedMs = nowMs, version = "1.2.3" } = delivery;
   const request = new RequestBuilder(version).build(
@@ -35,7 +33,7 @@ export function signedRequest(delivery: SignedDelivery) {
         secret,
         ...(previousSecret === undefined ? {} : { previous: { secret: previousSecret, untilMs: Infinity } }),
         ...(bearer === undefined ? {} : { bearer }),
-        settings: { ...NO_SETTINGS, headers: extra ?? null },
+        settings: NO_SETTINGS,
       },
       attempt,
     },
