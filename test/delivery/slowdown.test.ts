@@ -107,27 +107,4 @@ describe("a handler that fails throughout", () => {
       { subscription: subscription.rowid, reason },
     ]);
   });
-
-  it("is not deactivated at a start after a long time, nor while it succeeds now and then", async () => {
-    receiver.answer = () => ({ status: 500 });
-    const subscription = await bench.withEvents(1, receiver.url, 20);
-    const first = bench.started({ disableAfter: DAY_MS });
-    await receiver.received(2);
-    await first.stop(0);
-    bench.clock.pass(30 * DAY_MS);
-    bench.engine({ disableAfter: DAY_MS }).start();
-    await receiver.received(3);
-    await bench.advance(3_600_000, 600_000);
-    expect((await bench.store.catalog.findSubscription(subscription.rowid))?.active).toBe(true);
-    // A success at noon, and everything else fails.
-    for (let half = 0; half < 6; half += 1) {
-      receiver.answer = () => ({});
-      await bench.publish(subscription, 1);
-      await bench.advance(7 * 3_600_000, 600_000);
-      receiver.answer = () => ({ status: 500 });
-      await bench.publish(subscription, 1);
-      await bench.advance(12 * 3_600_000, 600_000);
-    }
-    expect((await bench.store.catalog.findSubscription(subscription.rowid))?.active).toBe(true);
-  });
 });

@@ -38,6 +38,10 @@ a subscription whose attempts all fail for the time given is deactivated, and st
   retries 100; schedule 0s; disabled after 5h; publish 1; claim 1; fail 1; wait 1h; claim 1; fail 1; wait 1h
   claim 1; fail 1; wait 1h; claim 1; fail 1; wait 1h; claim 1; fail 1; wait 1h; failing -5h; claim 1; fail 1
   deactivated (Every attempt since); list held 1; claim nothing; wait 9h; resume; active; claim 1; fail 1; failing 0s
+a long time without an attempt deactivates no subscription, and a success starts anew
+  retries 100; schedule 0s; disabled after 5h; publish 1; claim 1; fail 1; wait 720h; claim 1; fail 1; wait 1h
+  claim 1; fail 1; wait 1h; claim 1; fail 1; wait 1h; claim 1; fail 1; active; failing -723h; publish 1; claim 1 2
+  deliver 2; failing nothing; fail 1; failing 0s; wait 1h; claim 1; fail 1; active
 `;
 
 const ORDERED = `
