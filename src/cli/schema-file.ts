@@ -3,7 +3,7 @@ import { asEvregError, EvregError } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
 import { pathNamed } from "../json/field-path.ts";
 import { pointerTo } from "../json/pointer.ts";
-import { readInput, textFault } from "./io/input.ts";
+import { isJsonText, readInput, textFault } from "./io/input.ts";
 
 /**
  * A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service.
@@ -32,9 +32,7 @@ export async function schemataOf(path: string, bytes: Uint8Array): Promise<Schem
 
 async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
   const name = nameOf(path);
-  // stdin has no extension: JSON begins with a brace or a bracket, and a schema in YAML does not.
-  const isYaml = /\.ya?ml$/i.test(path) || (path === "-" && !/^\s*[{[]/.test(text(bytes)));
-  if (isYaml) {
+  if (!isJsonText(path, text(bytes))) {
     const { parseDocuments } = await import("./registry/documents.ts");
     const { documents, problems } = parseDocuments(name, bytes);
     const [problem] = problems;

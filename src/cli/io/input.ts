@@ -83,6 +83,11 @@ function nameOf(path: string): string {
   return path === "-" ? "The standard input" : path;
 }
 
+/** Whether a text is read as JSON and not as YAML: by the name of its file, else by how it begins. */
+export function isJsonText(name: string, text: string): boolean {
+  return /\.json$/i.test(name) || (!/\.ya?ml$/i.test(name) && /^\s*[{[]/.test(text));
+}
+
 /**
  * Why a file is not read as text, as the rest of a sentence about it; `undefined` for UTF-8. A YAML parser would put
  * replacement characters in, and complain of those.

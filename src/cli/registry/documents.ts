@@ -15,7 +15,7 @@ import {
 } from "yaml";
 import { readYaml, startOf } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
-import { readInput, textFault } from "../io/input.ts";
+import { isJsonText, readInput, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { memoize } from "../../schema/memoize.ts";
 import { type FieldPath } from "../../json/field-path.ts";
@@ -53,8 +53,7 @@ export function parseDocuments(
   const message = textFault(bytes);
   if (message !== undefined) return { documents: [], problems: [{ place: name, message }] };
   const text = Buffer.from(bytes).toString("utf8");
-  const isJson = /\.json$/i.test(name) || (!/\.ya?ml$/i.test(name) && /^\s*[{[]/.test(text));
-  return isJson ? jsonDocument(name, bytes, text) : yamlDocuments(name, text);
+  return isJsonText(name, text) ? jsonDocument(name, bytes, text) : yamlDocuments(name, text);
 }
 
 function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType<typeof parseDocuments> {
