@@ -96,9 +96,6 @@ export class SubscriptionsCreate extends TargetCommand {
     action: requiredFlag("The action whose events are delivered, or a pattern such as 'order.*'.", "PATTERN"),
     handler: handlerFlag,
     mode: choiceFlag("push to the handler (default), or pull: consumers claim the deliveries.", MODES),
-    "max-retries": numberFlag(
-      "Retries of a failed delivery, 0 to 20 (default: one for each wait of the schedule, else 5 unless the server says otherwise).",
-    ),
     active: Flags.boolean({
       summary: "--no-active creates it paused, and it misses what is published meanwhile.",
       allowNo: true,
@@ -117,7 +114,7 @@ export class SubscriptionsCreate extends TargetCommand {
       application,
       subscription,
       action,
-      ...definedOnly({ handler, mode, max_retries: flags["max-retries"], active: flags.active }),
+      ...definedOnly({ handler, mode, active: flags.active }),
       ...(await bearerOf(flags)),
       ...(await settingsOf(flags)),
     };
@@ -158,7 +155,6 @@ export class SubscriptionsUpdate extends TargetCommand {
   static override args = { id: subscriptionArg };
   static override flags = {
     handler: handlerFlag,
-    "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
     active: Flags.boolean({
       summary: "Reactivate it; --no-active pauses it, and it misses what is published meanwhile.",
       allowNo: true,
@@ -172,7 +168,7 @@ export class SubscriptionsUpdate extends TargetCommand {
     const { args, flags } = await this.parse(SubscriptionsUpdate);
     const { handler, active, action } = flags;
     const change = {
-      ...definedOnly({ handler, max_retries: flags["max-retries"], active, action }),
+      ...definedOnly({ handler, active, action }),
       ...(await bearerOf(flags)),
       ...(await settingsOf(flags)),
     };

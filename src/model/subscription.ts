@@ -135,7 +135,12 @@ export const SUBSCRIPTION = {
     ),
     change: { ...maxRetries, description: RETRIES },
     answer: maxRetries,
+    kind: COUNT,
     title: "Retries",
+    flag: {
+      summary:
+        "Retries of a failed delivery, 0 to 20. Those of a new subscription: one for each wait of the schedule, else 5 unless the server says otherwise.",
+    },
   },
   active: {
     new: { ...active, default: true },
