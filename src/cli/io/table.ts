@@ -20,8 +20,8 @@ export interface Column<T> {
   readonly cut?: "start" | "middle";
   /** What people copy: cut only where dropping other columns is not enough. */
   readonly keepWhole?: boolean;
-  /** A time, ISO 8601 UTC. A narrow terminal shows today's without the date, others to the minute, and `shortYear` without its year. */
-  readonly time?: true | "shortYear";
+  /** A time, ISO 8601 UTC. A narrow terminal shows today's without the date, and others to the minute. */
+  readonly time?: true;
   /** A listing that is too wide drops columns that have this, the lowest first. */
   readonly dropOrder?: number;
   readonly color?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
@@ -79,11 +79,7 @@ export function columnsFor<T>(
 ): readonly Column<T>[] {
   if (width === undefined) return columns;
   const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
-  const times = [
-    filled,
-    filled.map((column) => shortTime(column, today, false)),
-    filled.map((column) => shortTime(column, today, true)),
-  ];
+  const times = [filled, filled.map((column) => shortTime(column, today))];
   const spare = filled
     .filter(({ dropOrder }) => dropOrder !== undefined)
     .toSorted((one, other) => one.dropOrder! - other.dropOrder!)
@@ -109,14 +105,13 @@ function namesUncut<T>(column: Column<T>): Column<T> {
   return column.keepWhole === true ? uncut(column) : column;
 }
 
-/** Shows the time of the day where it is today, else to the minute; where the column allows it, without its year. */
-function shortTime<T>(column: Column<T>, today: string, dropYear: boolean): Column<T> {
+/** Shows the time of the day where it is today, else to the minute. */
+function shortTime<T>(column: Column<T>, today: string): Column<T> {
   if (column.time === undefined) return column;
-  const year = dropYear && column.time === "shortYear" ? /^\d{4}-/ : "";
   const shorter = (time: string): string =>
     time.startsWith(`${today}T`)
       ? time.slice(today.length + 1).replace(/\.\d+Z$/, "Z")
-      : time.replace(/:\d\d\.\d+Z$/, "Z").replace(year, "");
+      : time.replace(/:\d\d\.\d+Z$/, "Z");
   return { ...column, value: (record) => shorter(String(column.value(record) ?? "")) };
 }
 

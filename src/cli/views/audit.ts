@@ -4,7 +4,7 @@ import type { ListView } from "./view.ts";
 
 const LIST: readonly Column<AuditEntry>[] = [
   { ...ID_COLUMN, value: ({ rowid }) => rowid },
-  { title: "AT", value: ({ timestamped }) => timestamped, time: "shortYear" },
+  { title: "AT", value: ({ timestamped }) => timestamped, time: true },
   { title: "BY", value: ({ by }) => by, shrinkTo: 8 },
   { title: "FROM", value: ({ address }) => address ?? undefined, dropOrder: 1 },
   { title: "CHANGE", value: ({ change }) => change },

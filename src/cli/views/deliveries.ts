@@ -24,7 +24,7 @@ export const DELIVERIES = {
     next_attempt_at: {
       title: "NEXT OR END",
       value: (delivery) => delivery.next_attempt_at ?? delivery.finished_at,
-      time: "shortYear",
+      time: true,
       dropOrder: 2,
     },
     last_error: { shrinkTo: 10 },

@@ -41,7 +41,7 @@ export const REPLAYS = {
     status: {},
     queued: { align: "right" },
     total: { value: ({ total }) => total, align: "right" },
-    timestamped: { time: "shortYear" },
+    timestamped: { time: true },
   }),
   none: () =>
     `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`,

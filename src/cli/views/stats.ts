@@ -87,7 +87,7 @@ export const ACTION_FIGURES: readonly Column<ActionFigures>[] = [
   { title: "PUBLISHED", value: ({ published }) => published, align: "right" },
   { title: "REFUSED", value: ({ refused }) => refused, align: "right", dropOrder: 1 },
   ...FIGURES,
-  { title: "LAST PUBLISHED", value: ({ last_published_at: last }) => last, time: "shortYear", dropOrder: 2 },
+  { title: "LAST PUBLISHED", value: ({ last_published_at: last }) => last, time: true, dropOrder: 2 },
 ];
 
 export const SUBSCRIPTION_FIGURES: readonly Column<SubscriptionFigures>[] = [
