@@ -15,6 +15,7 @@ import {
   visit,
   type YAMLMap,
 } from "yaml";
+import { quoteShort } from "./value-kinds.ts";
 
 /** A text of YAML, of which JSON is a part. */
 export interface YamlText {
@@ -59,7 +60,8 @@ function faultsIn(document: Document): readonly { readonly node: Node; readonly 
       else if (path.includes(repeated))
         refuse(node, `*${source} stands within &${source}, which it would repeat without end`);
     } else if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
-    if (isMap(node)) for (const key of repeatedKeys(node)) refuse(key, "Map keys must be unique");
+    if (isMap(node))
+      for (const key of repeatedKeys(node)) refuse(key, `the key ${quoteShort(key.value)} is here twice`);
     if (!isPair(node)) return;
     const key = isAlias(node.key) ? anchors.get(node.key.source) : node.key;
     if (!isCollection(key)) return;

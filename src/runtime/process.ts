@@ -1,4 +1,5 @@
 import { getCompileCacheDir } from "node:module";
+import { constants } from "node:os";
 import { getAsset, isSea } from "node:sea";
 import { Worker } from "node:worker_threads";
 
@@ -9,13 +10,6 @@ export interface SignalSource {
 
 /** SIGHUP stops a server at a terminal, which was closed. Any other server reloads its configuration by it. */
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
-
-/** 128 + the signal's number, as shells count. */
-const SIGNAL_EXIT_CODE: Readonly<Record<StopSignal, number>> = {
-  SIGHUP: 129,
-  SIGINT: 130,
-  SIGTERM: 143,
-};
 
 /** Within this time a second signal counts as the same: terminals and `npm` send one twice. */
 const REPEAT_MS = 100;
@@ -35,7 +29,7 @@ export function listenForStop(
   endNow: (exitCode: number) => void,
   source: SignalSource = process,
   now: () => number = performance.now.bind(performance),
-  signals: readonly StopSignal[] = Object.keys(SIGNAL_EXIT_CODE) as StopSignal[],
+  signals: readonly StopSignal[] = ["SIGHUP", "SIGINT", "SIGTERM"],
 ): StopSignals {
   const { promise, resolve } = Promise.withResolvers<StopSignal>();
   let firstAtMs: number | undefined;
@@ -44,7 +38,8 @@ export function listenForStop(
       firstAtMs = now();
       resolve(signal);
     } else if (now() - firstAtMs >= REPEAT_MS) {
-      endNow(SIGNAL_EXIT_CODE[signal]);
+      // As shells count.
+      endNow(128 + constants.signals[signal]);
     }
   };
   for (const signal of signals) source.on(signal, listener);

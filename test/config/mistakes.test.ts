@@ -109,7 +109,7 @@ describe("a file's mistake is reported with its key, line and column, and what i
     ["log:\n  wrong: 5", "2:3: log.wrong is not a key of evreg; here it takes level, format"],
     ["auth: token", "1:7: auth must be a mapping with the keys mode, anonymousPublish, bootstrapToken"],
     ["- a", /1:1: the file must be a mapping with the keys host, port/],
-    ["port: 1\nport: 2", /2:1: this is not the YAML evreg reads: Map keys must be unique/],
+    ["port: 1\nport: 2", /2:1: this is not the YAML evreg reads: the key "port" is here twice/],
     ["port: [1", /this is not the YAML evreg reads/],
     ["port: !!js/function 'x'", /1:7: this is not the YAML evreg reads: Unresolved tag/],
     [
