@@ -12,16 +12,22 @@ import {
   type Stats,
   statfsSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 
 /**
  * Opens a file for `work`, then closes it.
+ * @param mode of a file that is made
  * @throws what the system says
  */
-export function withFile<T>(path: string, flags: string, work: (descriptor: number) => T): T {
-  const descriptor = openSync(path, flags);
+export function withFile<T>(
+  path: string,
+  flags: string | number,
+  work: (descriptor: number) => T,
+  mode?: number,
+): T {
+  const descriptor = openSync(path, flags, mode);
   try {
     return work(descriptor);
   } finally {
@@ -37,14 +43,12 @@ export function withFile<T>(path: string, flags: string, work: (descriptor: numb
 export function replaceFile(path: string, text: string, options: { durable: boolean }): void {
   // Where others may write too, a name that they can guess may be a link of theirs.
   const temporary = `${path}.${randomUUID()}`;
+  const write = (file: number): void => {
+    writeFileSync(file, text);
+    if (options.durable) fsyncSync(file);
+  };
   try {
-    const file = openSync(temporary, "wx", 0o600);
-    try {
-      writeSync(file, text);
-      if (options.durable) fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    withFile(temporary, "wx", write, 0o600);
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
@@ -137,14 +141,11 @@ interface OwnedText {
  */
 export function readOwned(path: string, maxBytes: number): OwnedText {
   // Windows lacks the last two, and needs neither.
-  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
+  return withFile(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK, (file) => {
     const stats = fstatSync(file);
     if (!stats.isFile() || stats.size > maxBytes) throw new Error(`${path} is not a small file`);
     return { text: readFileSync(file, "utf8"), uid: stats.uid, mode: stats.mode };
-  } finally {
-    closeSync(file);
-  }
+  });
 }
 
 /** 0 where there is none. */
