@@ -7,9 +7,8 @@ import { type Clock, systemClock } from "../runtime/clock.ts";
 import { localAddresses, urlOf } from "../runtime/local-addresses.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
 import { answerNoAddress, answerParserError } from "./connection-errors.ts";
-import { type ConnectionLimits, Connections, isEnding } from "./connections.ts";
+import { type ConnectionLimits, Connections, inTurns, isEnding, newestAnswer } from "./connections.ts";
 import { listenAt } from "./listen.ts";
-import { inTurns, newestAnswer } from "./turns.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
   /** The files of https; both or none. */
