@@ -7,46 +7,22 @@ import type { Replay } from "../../domain/replay.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Token } from "../../domain/token.ts";
 import type { SubscriptionPatch } from "../catalog.ts";
-import type { ClaimRequest, ConsumerRequest } from "../queue.ts";
 import type { RevokeOptions } from "../store.ts";
-import {
-  createAction,
-  findAction,
-  listActions,
-  listRevisions,
-  nearestAction,
-  reviseAction,
-} from "./catalog/actions.ts";
-import { createToken, findToken, listTokens, recordTokenUses, revokeToken } from "./catalog/credentials.ts";
-import {
-  createSubscription,
-  deleteSubscription,
-  findSubscription,
-  listSubscriptions,
-  rotateSecret,
-  updateSubscription,
-} from "./catalog/subscriptions.ts";
-import { eventBounds, findEvent, listEvents, nextEvents } from "./events/list.ts";
+import * as actions from "./catalog/actions.ts";
+import * as credentials from "./catalog/credentials.ts";
+import * as subscriptions from "./catalog/subscriptions.ts";
+import * as events from "./events/list.ts";
 import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
-import { countRefused, noteRunning, readFigures, removeStats, statsSubjects } from "./history/stats.ts";
-import {
-  advanceReplay,
-  cancelReplay,
-  countReplay,
-  findReplay,
-  listReplays,
-  planReplay,
-  runningReplays,
-  startReplay,
-} from "./history/replays.ts";
+import * as stats from "./history/stats.ts";
+import * as replays from "./history/replays.ts";
 import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
 import { listAttempts } from "./queue/attempts.ts";
 import { listAttention } from "./queue/attention.ts";
-import { countBacklog, countPending } from "./queue/backlog.ts";
-import { countDeliveries, findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
-import { claimDue, claimForConsumers, findSendable, recordAndClaim } from "./queue/claim.ts";
+import * as backlog from "./queue/backlog.ts";
+import * as deliveries from "./queue/deliveries.ts";
+import * as claims from "./queue/claim.ts";
 import { listDeliveries } from "./queue/delivery-list.ts";
-import { extendLeases, findLeased, releaseLeases } from "./queue/leases.ts";
+import * as leases from "./queue/leases.ts";
 import { moveWaits } from "./queue/move-waits.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import {
@@ -68,114 +44,114 @@ import type { Sql } from "./sql.ts";
  */
 export const OPERATIONS = {
   catalog: {
-    createAction: audited("action.created", createAction),
-    findAction: read(findAction),
-    listActions: read(listActions),
-    nearestAction: read(nearestAction),
+    createAction: audited("action.created", actions.createAction),
+    findAction: read(actions.findAction),
+    listActions: read(actions.listActions),
+    nearestAction: read(actions.nearestAction),
     reviseAction: kept(
-      audited("action.updated", reviseAction, {
-        before: (sql, [{ action }]) => findAction(sql, action),
+      audited("action.updated", actions.reviseAction, {
+        before: (sql, [{ action }]) => actions.findAction(sql, action),
         members: (after, before) => before && changedMembers(ACTION, before, after),
       }),
     ),
-    listRevisions: read(listRevisions),
-    createSubscription: audited("subscription.created", createSubscription),
-    findSubscription: read(findSubscription),
-    listSubscriptions: read(listSubscriptions),
+    listRevisions: read(actions.listRevisions),
+    createSubscription: audited("subscription.created", subscriptions.createSubscription),
+    findSubscription: read(subscriptions.findSubscription),
+    listSubscriptions: read(subscriptions.listSubscriptions),
     updateSubscription: kept(
-      audited("subscription.updated", updateSubscription, {
-        before: (sql, [id]) => findSubscription(sql, id),
+      audited("subscription.updated", subscriptions.updateSubscription, {
+        before: (sql, [id]) => subscriptions.findSubscription(sql, id),
         members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
       }),
     ),
-    rotateSecret: kept(audited("subscription.secret_rotated", rotateSecret)),
+    rotateSecret: kept(audited("subscription.secret_rotated", subscriptions.rotateSecret)),
     noteSecretUse: write(async (sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
-      const used = await findSubscription(sql, id);
+      const used = await subscriptions.findSubscription(sql, id);
       if (used === undefined) return;
       const members = newValue("consumer", consumer);
       await recordChange(sql, { change: "subscription.secret_used", ...subjectOf(used), members }, nowMs, by);
     }),
-    deleteSubscription: kept(audited("subscription.deleted", deleteSubscription)),
+    deleteSubscription: kept(audited("subscription.deleted", subscriptions.deleteSubscription)),
   },
   events: {
-    record: joined(recordAndClaim),
-    list: longRead(listEvents),
-    find: read(findEvent),
-    countDeliveries: longRead(countDeliveries),
-    next: longRead(nextEvents),
-    bounds: read(eventBounds),
+    record: joined(claims.recordAndClaim),
+    list: longRead(events.listEvents),
+    find: read(events.findEvent),
+    countDeliveries: longRead(deliveries.countDeliveries),
+    next: longRead(events.nextEvents),
+    bounds: read(events.eventBounds),
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
-    claim: joined((work, calls: readonly ClaimRequest[]) => each(calls, (call) => claimDue(work, call)), {
-      durable: "later",
-    }),
-    claimForConsumers: joined(
-      (work, calls: readonly ConsumerRequest[]) => each(calls, (call) => claimForConsumers(work, call)),
-      { durable: "later" },
-    ),
+    claim: claiming(claims.claimDue),
+    claimForConsumers: claiming(claims.claimForConsumers),
     finish: joined(finishAttempts),
-    extend: write(extendLeases, { durable: "later" }),
-    findLeased: read(findLeased),
-    releaseExpired: write((work, nowMs: number) => releaseLeases(work, nowMs), { durable: "later" }),
+    extend: write(leases.extendLeases, { durable: "later" }),
+    findLeased: read(leases.findLeased),
+    releaseExpired: write((work, nowMs: number) => leases.releaseLeases(work, nowMs), { durable: "later" }),
     // Nothing joins a write of so many rows: it fills its batch.
     moveWaits: write(moveWaits, { rows: 10_000 }),
     list: longRead(listDeliveries),
-    find: read(findDelivery),
-    retry: audited("delivery.retried", retryDelivery),
-    skip: audited("delivery.skipped", skipDelivery),
-    findSendable: read(findSendable),
+    find: read(deliveries.findDelivery),
+    retry: audited("delivery.retried", deliveries.retryDelivery),
+    skip: audited("delivery.skipped", deliveries.skipDelivery),
+    findSendable: read(claims.findSendable),
     attempts: longRead(listAttempts),
     attention: longRead(listAttention),
-    countPending: longRead(countPending),
-    backlog: longRead(countBacklog),
+    countPending: longRead(backlog.countPending),
+    backlog: longRead(backlog.countBacklog),
   },
   replays: {
-    plan: longRead(planReplay),
-    count: longRead(countReplay),
-    start: audited("replay.started", startReplay, {
+    plan: longRead(replays.planReplay),
+    count: longRead(replays.countReplay),
+    start: audited("replay.started", replays.startReplay, {
       members: ({ selection }) => newValue("selection", selection),
     }),
-    advance: write(advanceReplay),
-    running: read(runningReplays),
-    find: read(findReplay),
-    list: read(listReplays),
-    cancel: audited("replay.cancelled", cancelReplay, {
-      before: (sql, [id]) => findReplay(sql, id),
+    advance: write(replays.advanceReplay),
+    running: read(replays.runningReplays),
+    find: read(replays.findReplay),
+    list: read(replays.listReplays),
+    cancel: audited("replay.cancelled", replays.cancelReplay, {
+      before: (sql, [id]) => replays.findReplay(sql, id),
       members: (_after, before) => (before?.status === "running" ? [] : undefined),
     }),
   },
   tokens: {
     create: kept(
-      audited("token.created", createToken, {
+      audited("token.created", credentials.createToken, {
         members: ({ scopes }) => newValue("scopes", scopes.join(" ")),
       }),
     ),
-    find: read(findToken),
-    list: read(listTokens),
+    find: read(credentials.findToken),
+    list: read(credentials.listTokens),
     revoke: kept(
       write(async (sql, id: number, nowMs: number, { managed = false, by }: RevokeOptions = {}) => {
-        const revoked = await revokeToken(sql, id, managed ? nowMs : undefined);
+        const revoked = await credentials.revokeToken(sql, id, managed ? nowMs : undefined);
         for (const token of revoked) {
           await recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);
         }
         return revoked[0];
       }),
     ),
-    recordUses: write(recordTokenUses),
+    recordUses: write(credentials.recordTokenUses),
   },
   audit: {
     list: read(listAudit),
     removeExpired: write(removeAudit, { rows: MAX_REMOVED_ROWS }),
   },
   stats: {
-    countRefused: write(countRefused, { durable: "later" }),
-    noteRunning: write(noteRunning, { durable: "later" }),
-    figures: longRead(readFigures),
-    subjects: longRead(statsSubjects),
-    removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
+    countRefused: write(stats.countRefused, { durable: "later" }),
+    noteRunning: write(stats.noteRunning, { durable: "later" }),
+    figures: longRead(stats.readFigures),
+    subjects: longRead(stats.statsSubjects),
+    removeExpired: write(stats.removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
   },
 } as const satisfies Operations;
+
+/** A write whose answers come with payloads. */
+function claiming<C, R>(run: (work: Work, call: C) => Promise<R>): WriteOperation<C, R> {
+  return joined((work, calls) => each(calls, (call) => run(work, call)), { durable: "later" });
+}
 
 /** What changes are kept of. */
 type AuditedRecord = Action | Subscription | Token | Replay | Delivery;
