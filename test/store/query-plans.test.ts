@@ -8,17 +8,10 @@ import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents } from "../../src/store/sql/events/counts.ts";
 import { createAction } from "../../src/store/sql/catalog/actions.ts";
 import { retryDelivery, countDeliveries } from "../../src/store/sql/queue/deliveries.ts";
-import {
-  createSubscription,
-  deleteSubscription,
-  findSubscription,
-  rotateSecret,
-  updateSubscription,
-} from "../../src/store/sql/catalog/subscriptions.ts";
+import * as subscriptions from "../../src/store/sql/catalog/subscriptions.ts";
 import { listEvents } from "../../src/store/sql/events/list.ts";
-import { advanceReplay, countReplay, planReplay } from "../../src/store/sql/history/replays.ts";
+import * as replays from "../../src/store/sql/history/replays.ts";
 import { recordChange } from "../../src/store/sql/history/audit.ts";
-import { cancelReplay, runningReplays, startReplay } from "../../src/store/sql/history/replays.ts";
 import { removeExpired } from "../../src/store/sql/history/retention.ts";
 import { listAttention } from "../../src/store/sql/queue/attention.ts";
 import { claimDue, claimNext, recordAndClaim } from "../../src/store/sql/queue/claim.ts";
@@ -28,14 +21,13 @@ import { listAttempts, dropMiddleAttempts } from "../../src/store/sql/queue/atte
 import { releaseLeases } from "../../src/store/sql/queue/leases.ts";
 import { countBacklog, countPending } from "../../src/store/sql/queue/backlog.ts";
 import type { WriteConnection } from "../../src/store/libsql/connection.ts";
-import type { Work } from "../../src/store/sql/operation.ts";
+import { type Work, workOn } from "../../src/store/sql/operation.ts";
 import type { SqlValue } from "../../src/store/sql/sql.ts";
 import type { SyncSql, SyncWork } from "../../src/store/libsql/statements.ts";
-import type { FinishedRow } from "../../src/store/sql/queue/wire.ts";
+import type { EventBatch, FinishedRow, Incoming } from "../../src/store/sql/queue/wire.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
-import { eventBatch, finished, withBytes } from "./batches.ts";
 
 /** The tables that grow without end; by the names they have in the statements. */
 const GROWING = /^SCAN (event|e|event_count|c|delivery|d|w|b|f|attempt)\b(?! VIRTUAL TABLE)/;
@@ -45,6 +37,20 @@ const SORTED = /USE TEMP B-TREE FOR ORDER BY/;
 function scans(plans: readonly string[]): string[] {
   const unfinished = /USING (COVERING )?INDEX delivery_(due|leased)/;
   return plans.filter((detail) => GROWING.test(detail) && !unfinished.test(detail));
+}
+
+/** What operations work with, and these bytes. */
+function withBytes(sql: SyncSql, bytes = new Uint8Array(1)): SyncWork {
+  return workOn(sql, undefined, new Uint8Array(bytes).buffer);
+}
+
+/** An event of the first action. */
+function incoming(nowMs: number, given: Partial<Incoming>): Incoming {
+  return { actionId: 1, revision: 1, offset: 0, length: 1, idempotencyKey: null, nowMs, ...given };
+}
+
+function batchOf(nowMs: number, ...events: readonly Partial<Incoming>[]): EventBatch {
+  return { atomic: false, events: events.map((event) => incoming(nowMs, event)) };
 }
 
 /** What one test does, and what is undone then. */
@@ -66,9 +72,8 @@ describe("query plans", () => {
       await createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
       const subscription = { application: "x", subscription: "s", handler: "h", maxRetries: 1, active: true };
       for (const action of ["a", "b"])
-        await createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
-      const call = { nowMs: 1, atomic: false, rows: [1, 1, 0, 1, 1, 1, 0, 1], keys: ["k", null] };
-      await recordAndClaim(withBytes(sql, Buffer.from("0")), [eventBatch(call)]);
+        await subscriptions.createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
+      await recordAndClaim(withBytes(sql, Buffer.from("0")), [batchOf(1, { idempotencyKey: "k" }, {})]);
     });
   });
 
@@ -92,7 +97,7 @@ describe("query plans", () => {
     const done = new Error("undo");
     const undone = (): Promise<never> =>
       connection.write(async (sql) => {
-        await task(withBytes(observed(sql), new Uint8Array(1)));
+        await task(withBytes(observed(sql)));
         throw done;
       });
     await expect(undone()).rejects.toThrow(done);
@@ -118,18 +123,12 @@ describe("query plans", () => {
   /** Ends the attempt at the first delivery that is due. */
   async function finish(sql: Work, row: Partial<FinishedRow>, options: FinishOptions = {}): Promise<void> {
     const { claimId } = (await claimDue(sql, claim)).rows[0]!;
-    const result = { deliveryId: 1, claimId, ending: "delivered", ...row } as const;
-    await finishAttempts(sql, finished([result], 9, options));
+    const result = { deliveryId: 1, claimId, ending: "delivered", startedAtMs: 1, durationMs: 1 } as const;
+    await finishAttempts(sql, [{ ...result, ...row, nowMs: 9, options }]);
   }
 
   it.each<[string, Task]>([
-    [
-      "an event",
-      (sql) =>
-        recordAndClaim(withBytes(sql, new Uint8Array(1)), [
-          eventBatch({ nowMs: 2, rows: [1, 1, 0, 1], keys: ["l"] }),
-        ]),
-    ],
+    ["an event", (sql) => recordAndClaim(withBytes(sql), [batchOf(2, { idempotencyKey: "l" })])],
     ["a success", (sql) => finish(sql, { statusCode: 200 })],
     [
       "a failure that slows its subscription, and a retry",
@@ -151,15 +150,15 @@ describe("query plans", () => {
     ["a claim of the next one", (sql) => claimNext(sql, [[1, 1]], 9, 1)],
     ["expired leases", (sql) => releaseLeases(sql, 5)],
     ["attempts that are too many", (sql) => dropMiddleAttempts(sql, [1])],
-    ["a pause", (sql) => updateSubscription(sql, 1, { active: false }, 9)],
-    ["a subscription's end", (sql) => deleteSubscription(sql, 1, 9)],
-    ["another secret", (sql) => rotateSecret(sql, 1, { secret: "t", overlapMs: 1 }, 9)],
+    ["a pause", (sql) => subscriptions.updateSubscription(sql, 1, { active: false }, 9)],
+    ["a subscription's end", (sql) => subscriptions.deleteSubscription(sql, 1, 9)],
+    ["another secret", (sql) => subscriptions.rotateSecret(sql, 1, { secret: "t", overlapMs: 1 }, 9)],
     ["the counts of a page's events", (sql) => countDeliveries(sql, [1, 2], ["x"])],
     ["the last attempts of a subscription", (sql) => listAttempts(sql, 1, 50)],
     [
       "what needs a person",
       async (sql) => {
-        for (const id of [1, 2]) await updateSubscription(sql, id, { active: false }, 1);
+        for (const id of [1, 2]) await subscriptions.updateSubscription(sql, id, { active: false }, 1);
         const members = [{ member: "active", before: true, after: false }];
         const by = { name: "x", tokenId: null, address: null };
         await recordChange(sql, { change: "subscription.updated", id: 2, name: "x/t#a.b", members }, 1, by);
@@ -214,17 +213,17 @@ describe("query plans", () => {
 
   it("what waits in an order is found through the index of its keys", async () => {
     const settings = { ordered: { key: "/k" } };
-    await connection.write((sql) => updateSubscription(sql, 1, { settings }, 1));
+    await connection.write((sql) => subscriptions.updateSubscription(sql, 1, { settings }, 1));
     const payload = Buffer.from('{"k":1}');
-    const batch = eventBatch({ nowMs: 2, rows: [1, 1, 0, 7, 1, 1, 0, 7] });
+    const { length } = payload;
     const plans = await walksOf(async (sql) => {
-      await recordAndClaim(withBytes(sql, payload), [batch]);
+      await recordAndClaim(withBytes(sql, payload), [batchOf(2, { length }, { length })]);
       await finish(sql, {});
       await retryDelivery(sql, 1, 9);
       await releaseLeases(sql, 9_999_999);
-      await findSubscription(sql, 1);
-      await updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
-      await updateSubscription(sql, 1, { settings: { ordered: false } }, 9);
+      await subscriptions.findSubscription(sql, 1);
+      await subscriptions.updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
+      await subscriptions.updateSubscription(sql, 1, { settings: { ordered: false } }, 9);
     });
     const byKey = plans.filter((detail) => /delivery_key\b/.test(detail));
     expect(byKey.length).toBeGreaterThan(10);
@@ -257,14 +256,20 @@ describe("query plans", () => {
   it("replays walk the events of one action, or the failed or waiting ones of one subscription, in order", async () => {
     for (const selection of REPLAY_SELECTIONS) {
       const searched = await plansOf(async (sql) => {
-        const plan = (await planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
-        await countReplay(sql, plan);
-        await startReplay(sql, plan, 9);
+        const plan = (await replays.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
+        await replays.countReplay(sql, plan);
+        await replays.startReplay(sql, plan, 9);
         if (selection === "waiting") sql.run("UPDATE delivery SET failures = 1, due_ms = 99");
         else sql.run("UPDATE delivery SET state = 3, due_ms = NULL");
-        await advanceReplay(sql, 1, { nowMs: 9, maxQueued: 10, maxDue: 10, maxUnfinished: 10, total: 1 });
-        await cancelReplay(sql, 1, 9);
-        await runningReplays(sql);
+        await replays.advanceReplay(sql, 1, {
+          nowMs: 9,
+          maxQueued: 10,
+          maxDue: 10,
+          maxUnfinished: 10,
+          total: 1,
+        });
+        await replays.cancelReplay(sql, 1, 9);
+        await replays.runningReplays(sql);
       });
       const plans = searched.filter((detail) => detail !== "SCAN delivery");
       expect(scans(plans)).toEqual([]);
