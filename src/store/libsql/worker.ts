@@ -1,19 +1,50 @@
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { countStoredEvents } from "../sql/events/counts.ts";
+import { type Operations, read, write } from "../sql/operation.ts";
 import { OPERATIONS } from "../sql/operations.ts";
 import { type Notice, prepareData, releasedNotice } from "../sql/prepare.ts";
 import { ALL, releaseLeases } from "../sql/queue/leases.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
-import { ReadConnection, type ReaderSetup, type WriteConnection } from "./connection.ts";
-import { FILE_OPERATIONS, FILE_TASKS } from "./file-operations.ts";
-import { dataIdentity } from "./files/id-reservation.ts";
+import {
+  moveLog,
+  pauseCheckpoints,
+  ReadConnection,
+  type ReaderSetup,
+  resumeCheckpoints,
+  type WriteConnection,
+} from "./connection.ts";
+import { examineFile, settleFile } from "./files/closed-file.ts";
+import { dataIdentity, moveNumbers } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
+import { addLog } from "./files/wal-check.ts";
 
 export interface WriterSetup extends Pick<ReaderSetup, "path"> {
   readonly encryption: EncryptionKeys | undefined;
   readonly nowMs: number;
 }
+
+/** What the threads that have the data file open do with the file itself. */
+const FILE_OPERATIONS = {
+  pauseCheckpoints: read(pauseCheckpoints),
+  resumeCheckpoints: read(resumeCheckpoints),
+  /** Makes a real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
+  probe: write(
+    async (sql, bytes: number) =>
+      await sql.run(
+        `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
+          ON CONFLICT DO UPDATE SET filler = excluded.filler`,
+        bytes,
+      ),
+  ),
+} as const satisfies Operations[string];
+
+/**
+ * What a thread of its own can do with a file: one that nobody has open, or one beside the two threads that have the data file
+ * open.
+ */
+const FILE_TASKS = { examineFile, settleFile, moveNumbers, addLog, moveLog } as const;
+export type FileTasks = typeof FILE_TASKS;
 
 const operations = { ...OPERATIONS, file: FILE_OPERATIONS };
 

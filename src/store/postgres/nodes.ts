@@ -4,7 +4,7 @@ import { toIso } from "../../runtime/clock.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import { disagreements, type NodeSettings, type SetNode } from "../rules/node-settings.ts";
 import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
-import { kept, type Work, write } from "../sql/operation.ts";
+import type { Work } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
 import { NEWEST_FORM } from "./tables.ts";
 
@@ -75,7 +75,7 @@ export interface Sharing {
  * Does a node's part in sharing the shards out: those of dead nodes become free, it leaves what it has too much, and takes what is
  * free. A node that was taken for dead and is not takes part again.
  */
-async function share(work: Work, node: string, nowMs: number): Promise<Sharing> {
+export async function share(work: Work, node: string, nowMs: number): Promise<Sharing> {
   await work.run(`DELETE FROM node WHERE ended < clock_timestamp() - interval '${FORGOTTEN_AFTER}'`);
   await work.run("DELETE FROM writer WHERE node NOT IN (SELECT id FROM node)");
   await work.run(`UPDATE node SET until = ${LEASE_END}, ended = NULL WHERE id = ?`, node);
@@ -116,7 +116,7 @@ async function loadShards(work: Work): Promise<readonly Shard[]> {
 /** So many broadcast changes are kept. All who receive them look ten times a second. */
 const KEPT_CHANGES = 50_000;
 
-async function broadcast(work: Work, node: string, changes: readonly string[]): Promise<void> {
+export async function broadcast(work: Work, node: string, changes: readonly string[]): Promise<void> {
   await work.run(
     "INSERT INTO change (node, body) SELECT ?2, body FROM list(?1: body text) AS t",
     changes,
@@ -126,7 +126,7 @@ async function broadcast(work: Work, node: string, changes: readonly string[]): 
 }
 
 /** @returns the change after which it receives all, once every node has seen the version */
-async function receive(work: Work, node: string, isWanted: boolean): Promise<number> {
+export async function receive(work: Work, node: string, isWanted: boolean): Promise<number> {
   await work.run("UPDATE node SET receives = ?2 WHERE id = ?1", node, Number(isWanted));
   if (isWanted) await work.run("UPDATE turn SET version = version + 1");
   return await work.value("SELECT coalesce(max(id), 0) FROM change");
@@ -174,6 +174,3 @@ export async function disagreementsOf(work: Work): Promise<readonly string[]> {
   const nodes = owners.map((owner) => JSON.parse(owner) as Partial<SetNode>);
   return disagreements(nodes.filter((node): node is SetNode => node.settings !== undefined));
 }
-
-export const NODE_OPERATIONS = { share: write(share), leave: write(leave) };
-export const OTHERS_OPERATIONS = { broadcast: write(broadcast), receive: kept(write(receive)) };

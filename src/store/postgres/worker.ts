@@ -1,6 +1,6 @@
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { DatabaseFacts } from "../store.ts";
-import { type Operations, read, type Work, write } from "../sql/operation.ts";
+import { kept, type Operations, read, type Work, write } from "../sql/operation.ts";
 import { OPERATIONS } from "../sql/operations.ts";
 import { type Notice, prepareData } from "../sql/prepare.ts";
 import type { OpenReport } from "../thread/protocol.ts";
@@ -8,15 +8,7 @@ import { StoreWorker, traitsOf } from "../thread/worker.ts";
 import { type DatabaseSetup, PostgresReader, PostgresWriter } from "./connection.ts";
 import { encryptSecrets } from "./encrypt-secrets.ts";
 import { makeTables } from "./make-tables.ts";
-import {
-  disagreementsOf,
-  join,
-  leave,
-  listNodes,
-  NODE_OPERATIONS,
-  type NodeIdentity,
-  OTHERS_OPERATIONS,
-} from "./nodes.ts";
+import * as nodes from "./nodes.ts";
 
 interface DatabaseReaderSetup extends DatabaseSetup {
   /** What secrets are encrypted with, where they are. */
@@ -25,7 +17,7 @@ interface DatabaseReaderSetup extends DatabaseSetup {
 
 export interface DatabaseWriterSetup extends DatabaseSetup {
   readonly encryption: EncryptionKeys | undefined;
-  readonly node: NodeIdentity;
+  readonly node: nodes.NodeIdentity;
   /** Whether a database that holds no data yet is refused, and left as it is. */
   readonly needsData: boolean;
   /** Left out for the time of the database. */
@@ -33,9 +25,9 @@ export interface DatabaseWriterSetup extends DatabaseSetup {
 }
 
 const OWN_OPERATIONS = {
-  node: NODE_OPERATIONS,
-  others: OTHERS_OPERATIONS,
-  database: { nodes: read(listNodes), inspect: read(inspect) },
+  node: { share: write(nodes.share), leave: write(nodes.leave) },
+  others: { broadcast: write(nodes.broadcast), receive: kept(write(nodes.receive)) },
+  database: { nodes: read(nodes.listNodes), inspect: read(inspect) },
 } as const satisfies Operations;
 
 export type OwnOperations = typeof OWN_OPERATIONS;
@@ -56,7 +48,7 @@ new StoreWorker({
     try {
       return { connection, report: await prepare(connection, setup) };
     } catch (error) {
-      await connection.write((work) => leave(work, setup.node.instance)).catch(() => undefined);
+      await connection.write((work) => nodes.leave(work, setup.node.instance)).catch(() => undefined);
       // A connection that stays open would keep the thread.
       await connection.close();
       throw error;
@@ -70,7 +62,7 @@ async function prepare(
   setup: DatabaseWriterSetup,
 ): Promise<OpenReport<DatabaseReaderSetup>> {
   const { url, prepares, statementTimeoutMs, encryption, node } = setup;
-  const dataId = await connection.write((work) => join(work, node));
+  const dataId = await connection.write((work) => nodes.join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
   const notices = await connection.write(riskNotices);
   if (node.serves) notices.push(...(await connection.write(disagreementNotices)));
@@ -82,7 +74,7 @@ async function prepare(
 }
 
 async function disagreementNotices(work: Work): Promise<readonly Notice[]> {
-  return (await disagreementsOf(work)).map((difference) => {
+  return (await nodes.disagreementsOf(work)).map((difference) => {
     return {
       level: "warn",
       details: {},
@@ -115,7 +107,7 @@ async function inspect(work: Work): Promise<DatabaseFacts> {
         t.relname AS "table", t.n_live_tup AS liveRows, t.n_dead_tup AS deadRows
       FROM pg_stat_user_tables AS t WHERE t.schemaname = 'evreg' ORDER BY t.n_dead_tup DESC LIMIT 1`,
   );
-  return { ...facts!, risks: await risksOf(work), disagreements: await disagreementsOf(work) };
+  return { ...facts!, risks: await risksOf(work), disagreements: await nodes.disagreementsOf(work) };
 }
 
 async function riskNotices(work: Work): Promise<Notice[]> {
