@@ -320,7 +320,9 @@ export class SubscriptionsRotateSecret extends TargetCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SubscriptionsRotateSecret);
-    const rotation = flags["expire-now"] ? { overlap_ms: 0 } : overlapOf(flags.overlap);
+    const { overlap } = flags;
+    const typed = overlap === undefined ? undefined : flagValue("overlap", overlap, DURATION, OVERLAP);
+    const rotation = definedOnly({ overlap_ms: flags["expire-now"] ? 0 : typed });
     let rotated = 1;
     const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, async (evreg) => {
       const answer = await evreg.subscriptions.rotateSecret(await subscriptionId(evreg, args.id), rotation);
@@ -331,11 +333,6 @@ export class SubscriptionsRotateSecret extends TargetCommand {
     if (rotated > 1) output.note(`All ${rotated} subscriptions of this application and name have it.`);
     output.note(secretNote());
   }
-}
-
-function overlapOf(text: string | undefined): { overlap_ms?: number } {
-  if (text === undefined) return {};
-  return { overlap_ms: flagValue("overlap", text, DURATION, OVERLAP) };
 }
 
 export class SubscriptionsReplay extends TargetCommand {

@@ -11,32 +11,28 @@ export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }
 
-/** Asks on the terminal. Anything but a yes is a no. */
-async function confirm(question: string): Promise<"yes" | "no" | "interrupted"> {
+/**
+ * Asks on the terminal whether to do something, and answers the exit code where a person does not agree. Anything but a yes is
+ * a no.
+ * @param nothing what to say then: that nothing was done
+ */
+export async function refusalOf(question: string, nothing: string): Promise<number | undefined> {
+  let refusal: number = EXIT.failed;
   const terminal = createQuestions({ input: process.stdin, output: process.stderr });
   // While a line is read, the key arrives here instead of as a signal.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
     const answer = await terminal.question(`${question} [y/N] `, { signal: interruption() });
-    return /^y(es)?$/i.test(answer.trim()) ? "yes" : "no";
+    if (/^y(es)?$/i.test(answer.trim())) return undefined;
   } catch (error) {
     if (!(error instanceof Error && error.name === "AbortError")) throw error;
     process.stderr.write("\n");
-    return "interrupted";
+    refusal = EXIT.interrupted;
   } finally {
     terminal.close();
   }
-}
-
-/**
- * Asks whether to do something, and answers the exit code where a person does not agree.
- * @param nothing what to say then: that nothing was done
- */
-export async function refusalOf(question: string, nothing: string): Promise<number | undefined> {
-  const answer = await confirm(question);
-  if (answer === "yes") return undefined;
   note(nothing);
-  return answer === "no" ? EXIT.failed : EXIT.interrupted;
+  return refusal;
 }
 
 /**

@@ -80,11 +80,8 @@ export async function bulkProgress(size: number | undefined, nowMs: () => number
     };
   };
   const bar = await progressBar(format, shown(NOTHING_SETTLED));
-  return {
-    update: (state: BulkState) => bar.update(state.settledBytes, size ?? 1, shown(state)),
-    log: (line: string) => bar.log(line),
-    stop: () => bar.stop(),
-  };
+  const update = (state: BulkState) => bar.update(state.settledBytes, size ?? 1, shown(state));
+  return { ...bar, update };
 }
 
 /**

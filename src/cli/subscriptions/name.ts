@@ -33,11 +33,6 @@ export const secretOfFlag = subscriptionFlagWith({
     "Sign with the secret of this subscription, for a program that verifies as its handler does; takes the scope write for its application.",
 });
 
-/** `billing/invoices#order.created` */
-function fullName(named: SubscriptionNames): string {
-  return `${subscriptionOf(named)}#${named.action}`;
-}
-
 /**
  * The rowid of the subscription that was typed. A name is looked up among those that the caller may read.
  * `not_found` with the one that was probably meant; `usage` with the candidates where several have that name.
@@ -62,7 +57,9 @@ function unknown(name: string, all: readonly SubscriptionNames[]): EvregError {
 const MAX_CANDIDATES = 10;
 
 function ambiguous(name: string, named: readonly SubscriptionNames[]): EvregError {
-  const candidates = named.slice(0, MAX_CANDIDATES).map((one) => `${one.rowid}: ${fullName(one)}`);
+  const candidates = named
+    .slice(0, MAX_CANDIDATES)
+    .map((one) => `${one.rowid}: ${subscriptionOf(one)}#${one.action}`);
   const message = `${JSON.stringify(name)} names ${named.length} subscriptions. Give one by its ID, or by its name with the action.`;
   return usageError(message, { candidates });
 }
