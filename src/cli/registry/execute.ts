@@ -63,13 +63,13 @@ async function executeStep(
     const options = force && breaks.length > 0 ? ({ compatibility: "none" } as const) : {};
     const { data } =
       operation === "create"
-        ? await actions.create(body as unknown as NewAction)
+        ? await actions.create(body as NewAction)
         : await actions.update(name, body, options);
     return { rowid: data.rowid };
   }
   const members = bearerToken === undefined ? body : { ...body, bearer_token: bearerToken };
   if (operation === "create") {
-    const { data } = await subscriptions.create(members as unknown as NewSubscription);
+    const { data } = await subscriptions.create(members as NewSubscription);
     await created(data);
     return { rowid: data.rowid, secret: data.secret };
   }

@@ -50,12 +50,8 @@ function isDeclarable({ action, application }: Action): boolean {
   return application !== SERVICE_APPLICATION || !isReservedName(action);
 }
 
-function recordsOf(
-  kind: DeclaredKind,
-  records: Registry["actions"] | Registry["subscriptions"],
-  retries: Registry["retries"],
-): Values[] {
-  return (records as unknown as readonly Values[])
+function recordsOf(kind: DeclaredKind, records: readonly Values[], retries: Registry["retries"]): Values[] {
+  return records
     .toSorted((a, b) => (keyOf(kind, a) < keyOf(kind, b) ? -1 : 1))
     .map((record) => declarationOf(kind, record, retries));
 }

@@ -77,10 +77,7 @@ export async function planFor(
   port: Pick<ActionsPort, "check">,
   { prune }: { readonly prune: boolean },
 ): Promise<Plan> {
-  const existing = {
-    actions: registry.actions as unknown as readonly Values[],
-    subscriptions: registry.subscriptions as unknown as readonly Values[],
-  };
+  const existing: Readonly<Record<DeclaredKind["list"], readonly Values[]>> = registry;
   const problems: Problem[] = [];
   const known = new Set(
     // A token may read a subscription and not the action it is to.
@@ -115,9 +112,7 @@ export async function planFor(
       .toSorted((a, b) => (nameOf(kind, a) < nameOf(kind, b) ? -1 : 1));
   };
   // Those of `evreg listen` end by themselves.
-  const undeclared = undeclaredIn(SUBSCRIPTION).filter(
-    (one) => !isOfListener(one as unknown as Subscription),
-  );
+  const undeclared = undeclaredIn(SUBSCRIPTION).filter((one) => !isOfListener(one as Subscription));
   const deletions = undeclared.map((record) => stepOf(SUBSCRIPTION, "delete", record, []));
   const changed = new Set(changing.map(({ noun, name }) => `${noun} ${name}`));
   const taken = new Set([...registry.actions.map(({ action }) => action), ...bodies.map(({ name }) => name)]);
