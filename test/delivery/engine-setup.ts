@@ -163,9 +163,9 @@ export class Bench {
     for (const engine of this.#engines) engine.wake();
   }
 
-  /** A subscription to an action of its own. */
+  /** A subscription to an action of its own, of mode pull without a handler. */
   async subscribe(
-    handler: string,
+    handler: string | null,
     maxRetries = 5,
     settings: Partial<SubscriptionSettings> = {},
   ): Promise<Subscription> {

@@ -20,9 +20,8 @@ const GERMAN: Schemata = { properties: { country: { const: "DE" } }, required: [
 const FR = '{"country":"FR"}';
 const DE = '{"country":"DE"}';
 
-async function filtered(filter: Schemata | null, handler = receiver.url): Promise<Subscription> {
-  const plain = await bench.subscribe(handler);
-  return set(plain, { filter });
+function filtered(filter: Schemata): Promise<Subscription> {
+  return bench.subscribe(receiver.url, 5, { filter });
 }
 
 async function set({ rowid }: Subscription, settings: Partial<SubscriptionSettings>): Promise<Subscription> {

@@ -28,13 +28,8 @@ function inversions(events: readonly number[]): number {
   }).length;
 }
 
-async function subscribe(
-  settings: Partial<SubscriptionSettings> = {},
-  maxRetries = 5,
-): Promise<Subscription> {
-  const { rowid } = await bench.subscribe(receiver.url, maxRetries);
-  const patch = { settings: { ordered: true, ...settings } };
-  return (await bench.store.catalog.updateSubscription(rowid, patch, bench.clock.now()))!;
+function subscribe(settings: Partial<SubscriptionSettings> = {}): Promise<Subscription> {
+  return bench.subscribe(receiver.url, 5, { ordered: true, ...settings });
 }
 
 describe("an ordered subscription", () => {

@@ -5,7 +5,8 @@ import type { Item, Lane } from "../../src/delivery/lane.ts";
 import { LIFE, Schedule } from "../../src/delivery/schedule.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import type { AttemptResult, Claim, RecordClaim } from "../../src/store/queue.ts";
+import type { AttemptEnding, AttemptResult, Claim, RecordClaim } from "../../src/store/queue.ts";
+import { resultOf } from "../contract/store/fixture.ts";
 
 const MAX_IN_FLIGHT = 5;
 /** What a subscription may be changed to. */
@@ -82,9 +83,9 @@ class Model {
       const running = this.#take(which);
       if (running !== undefined) this.#schedule.broke(running.item);
     },
-    answered: (which: number) => this.#end(which, { statusCode: 200, ending: "delivered" }),
-    unanswered: (which: number) => this.#end(which, { errorCode: "timeout", ending: "failed" }),
-    throttled: (which: number) => this.#end(which, { statusCode: 429, retryAfterMs: 500, ending: "failed" }),
+    answered: (which: number) => this.#end(which, "delivered", { statusCode: 200 }),
+    unanswered: (which: number) => this.#end(which, "failed", { errorCode: "timeout" }),
+    throttled: (which: number) => this.#end(which, "failed", { statusCode: 429, retryAfterMs: 500 }),
     stored: () => {
       for (const item of this.#storing.splice(0)) {
         this.#schedule.stored(item, { kind: "stored", state: "pending" });
@@ -194,21 +195,13 @@ class Model {
     this.#storing.push(running.item);
   }
 
-  #end(which: number, ending: Partial<AttemptResult>): void {
+  #end(which: number, ending: AttemptEnding, answer: Partial<AttemptResult>): void {
     const running = this.#take(which);
     if (running === undefined) return;
     const { item, claim } = running;
-    this.#schedule.ended(item, resultOf(claim, this.#nowMs, ending), this.#nowMs);
+    this.#schedule.ended(item, resultOf(claim, ending, { durationMs: 1, ...answer }), this.#nowMs);
     this.#storing.push(item);
   }
-}
-
-function resultOf(
-  { deliveryId, claimId }: Claim,
-  nowMs: number,
-  ending: Partial<AttemptResult>,
-): AttemptResult {
-  return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, ending: "delivered", ...ending };
 }
 
 const NAMES = Object.keys(new Model([0, 0]).actions) as (keyof Model["actions"])[];

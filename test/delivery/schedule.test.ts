@@ -3,7 +3,8 @@ import type { Item, Lane } from "../../src/delivery/lane.ts";
 import { Schedule } from "../../src/delivery/schedule.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import type { AttemptResult, Claim } from "../../src/store/queue.ts";
+import type { Claim } from "../../src/store/queue.ts";
+import { resultOf } from "../contract/store/fixture.ts";
 
 let deliveries = 0;
 function claims(subscriptionId: number, count: number, payload = new Uint8Array(10)): Claim[] {
@@ -57,7 +58,8 @@ class Bench {
 
   end(item: Item): void {
     this.sending.splice(this.sending.indexOf(item), 1);
-    this.schedule.ended(item, resultOf(this.#claims.get(item)!, this.nowMs), this.nowMs);
+    const answered = { durationMs: 1, statusCode: 200 };
+    this.schedule.ended(item, resultOf(this.#claims.get(item)!, "delivered", answered), this.nowMs);
   }
 
   endOne(subscriptionId: number): void {
@@ -85,17 +87,6 @@ class Bench {
     this.order.push(item.lane.subscriptionId);
     this.sending.push(item);
   }
-}
-
-function resultOf({ deliveryId, claimId }: Claim, nowMs: number): AttemptResult {
-  return {
-    deliveryId,
-    claimId,
-    startedAtMs: nowMs,
-    durationMs: 1,
-    statusCode: 200,
-    ending: "delivered",
-  };
 }
 
 describe("prefetched deliveries", () => {

@@ -4,7 +4,7 @@ import type { PulledDelivery } from "../../src/domain/pull.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { EngineCounts } from "../../src/metrics/counters.ts";
 import type { Engine } from "../../src/delivery/engine.ts";
-import { type Bench, portWith, SECRET, useBench } from "./engine-setup.ts";
+import { type Bench, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 useBench((opened) => {
@@ -15,18 +15,10 @@ let subscription: Subscription;
 let engine: Engine;
 
 beforeEach(async () => {
-  subscription = await pulledBy("worker", "order.created");
+  subscription = await bench.subscribe(null);
   engine = bench.engine();
   engine.start();
 });
-
-/** A pull subscription to an action of its own. */
-async function pulledBy(name: string, action: string): Promise<Subscription> {
-  await bench.store.catalog.createAction({ action, application: "tests", schemata: {} }, bench.clock.now());
-  const names = { application: "tests", subscription: name, action, handler: null };
-  const record = { ...names, maxRetries: 5, active: true, secret: SECRET };
-  return bench.store.catalog.createSubscription(record, bench.clock.now());
-}
 
 interface GivenClaim {
   readonly subscription?: number;
@@ -130,7 +122,7 @@ test("results count as those of a handler", async () => {
 });
 
 test("one behind another is answered in time also while another subscription always has something", async () => {
-  const busy = await pulledBy("busy", "stock.changed");
+  const busy = await bench.subscribe(null);
   await bench.publish(busy, 1_000);
   let taken = 0;
   const answered: unknown[] = [];
