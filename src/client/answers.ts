@@ -13,14 +13,18 @@ const RECORDS = 100_000;
 
 /** A record without payloads, or a list of them: `{ data, … }`, parsed. Throws `unreachable` for anything else. */
 export function answerOf(received: Received): { readonly data: unknown } {
-  let value: unknown;
+  const value = jsonOf(received);
+  if (typeof value !== "object" || value === null || !("data" in value)) throw foreignAnswer(received);
+  return value;
+}
+
+/** @throws EvregError `unreachable` for what is no JSON */
+export function jsonOf(received: Received): unknown {
   try {
-    value = valueOf(received.bytes, { start: 0, end: received.bytes.length });
+    return valueOf(received.bytes, { start: 0, end: received.bytes.length });
   } catch {
     throw foreignAnswer(received);
   }
-  if (typeof value !== "object" || value === null || !("data" in value)) throw foreignAnswer(received);
-  return value;
 }
 
 /** `{ data: Event }`, the payload as the exact bytes that came. */

@@ -39,26 +39,22 @@ export function eventsOver(channel: Channel): Omit<EventsPort, "deliveries"> {
   };
 }
 
+/** 422 is a batch of which nothing was accepted, or no batch at all: only the first says what became of each item. */
 function batchResult(received: Received, items: readonly BatchItem[]): BatchResult {
-  const { data, rest } = batchParts(received);
+  let answer: ReturnType<typeof eventsAnswer>;
+  try {
+    answer = eventsAnswer(received);
+  } catch (error) {
+    throw refusal(received) ?? error;
+  }
+  const { data, rest } = answer;
+  if (!Array.isArray(rest["errors"])) throw foreignAnswer(received);
   const errors = (rest["errors"] as readonly BatchItemError[]).map((error) => {
     // Why an item could not be read is known here; the server got `null` in its place.
     const item = items[error.index];
     return item instanceof EvregError ? Object.assign({ index: error.index }, item.body()) : error;
   });
   return { data, errors, meta: rest["meta"] as BatchResult["meta"] };
-}
-
-/** 422 is a batch of which nothing was accepted, or no batch at all: only the first says what became of each item. */
-function batchParts(received: Received): ReturnType<typeof eventsAnswer> {
-  let parts: ReturnType<typeof eventsAnswer>;
-  try {
-    parts = eventsAnswer(received);
-  } catch (error) {
-    throw refusal(received) ?? error;
-  }
-  if (!Array.isArray(parts.rest["errors"])) throw foreignAnswer(received);
-  return parts;
 }
 
 /**

@@ -1,8 +1,7 @@
 import { EvregError } from "../domain/error.ts";
-import { valueOf } from "../json/nodes.ts";
 import { type StreamMessage, streamOfBatches, type StreamQuery } from "../domain/stream.ts";
 import type { ChangeStream, StreamOptions } from "../evreg.ts";
-import { streamedEvent } from "./answers.ts";
+import { jsonOf, streamedEvent } from "./answers.ts";
 import { Backoff, isPassing } from "./backoff.ts";
 import { type Channel, foreignAnswer, type Opened } from "./channel.ts";
 import { EventStreamParser, type RawMessage } from "./event-stream-parser.ts";
@@ -96,11 +95,5 @@ function messageOf({ type, id, data }: RawMessage, opened: Opened): StreamMessag
   if (data.length === 0) return { type: "moved", id };
   const received = { ...opened, bytes: data };
   if (type === "event") return { type, id, data: streamedEvent(received) };
-  let value: unknown;
-  try {
-    value = valueOf(data, { start: 0, end: data.length });
-  } catch {
-    throw foreignAnswer(received);
-  }
-  return { type, id, data: value } as StreamMessage;
+  return { type, id, data: jsonOf(received) } as StreamMessage;
 }

@@ -158,10 +158,9 @@ function isEqual(one: string, other: string): boolean {
 
 function headerOf(headers: WebhookHeaders, name: string): string | undefined {
   if (isGetter(headers)) return headers.get(name) ?? undefined;
-  const matching = Object.entries(headers).filter(
-    ([key, value]) => value !== undefined && key.toLowerCase() === name,
+  const values = Object.entries(headers).flatMap(([key, value]) =>
+    key.toLowerCase() === name ? (value ?? []) : [],
   );
-  const values = matching.flatMap(([, value]) => value as string | readonly string[]);
   if (values.length > 1)
     throw new WebhookError("malformed_header", `The ${name} header came more than once.`);
   return values[0];
