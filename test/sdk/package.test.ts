@@ -79,7 +79,9 @@ describe("what is loaded", () => {
     const packages = all.filter((name) => !name.endsWith(".js"));
     expect(packages).toEqual(["node:buffer", "node:crypto", "node:timers/promises", "undici"]);
     const folders = all.filter((name) => name.endsWith(".js")).map((name) => name.split("/")[0]);
-    expect(new Set(folders)).toEqual(new Set(["api-operations.js", "client", "domain", "json", "sdk"]));
+    expect(new Set(folders)).toEqual(
+      new Set(["api-operations.js", "client", "domain", "json", "model", "sdk"]),
+    );
   });
 
   test("no other module can be imported", async () => {
