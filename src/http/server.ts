@@ -123,8 +123,9 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const connections = new Connections(server, limits, clock, warn);
   answerRequests(server, connections, toNodeHandler(app), clock);
   server.on("clientError", (error, socket) => {
+    const { code = "" } = error as NodeJS.ErrnoException;
     // What came on an encrypted connection and is no TLS cannot be answered.
-    if (isTlsFailure(error)) socket.destroy();
+    if (/^ERR_(?:SSL|TLS)_/.test(code)) socket.destroy();
     else answerParserError(error, socket, newestAnswer(socket), clock);
   });
   // Where it really listens, which only the socket knows when `host` is a name or the port any free one.
@@ -136,11 +137,6 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
     addresses: localAddresses(bound),
     close: (deadlineMs) => connections.close(deadlineMs),
   };
-}
-
-function isTlsFailure(error: Error): boolean {
-  const { code } = error as NodeJS.ErrnoException;
-  return code?.startsWith("ERR_SSL_") === true || code?.startsWith("ERR_TLS_") === true;
 }
 
 function serverOptions(limits: HttpLimits): ServerOptions {
