@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from "vitest";
 import { useServed } from "./served.ts";
 
 const served = useServed();
-const { folder, run, json } = served;
+const { folder, run, json, expectEach } = served;
 /** Each test has an application of its own on the one server. */
 let application = "";
 let tests = 0;
@@ -77,21 +77,13 @@ test("prints its plan, carries it out, and has nothing to do the second time", a
 
 test("secrets go to a pipe only on request, and nothing is created before it is clear where they go", async () => {
   const path = file(registry("[]", "one"));
-  const refused = await run(["apply", "-f", path]);
-  expect(refused).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/--secrets-file FILE .*Nothing was changed/),
-  });
-  const unwritable = await run(["apply", "-f", path, "--secrets-file", "no/such/folder"]);
-  expect(unwritable).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/no\/such\/folder cannot be written/),
-  });
+  await expectEach([
+    [`apply -f ${path}`, 2, undefined, /--secrets-file FILE .*Nothing was changed/],
+    [`apply -f ${path} --secrets-file no/such/folder`, 2, undefined, /no\/such\/folder cannot be written/],
+  ]);
   expect((await served.evreg.actions.list({ application })).data).toEqual([]);
-  const shown = await run(["apply", "-f", path, "--secrets-file", "-"]);
-  expect(shown.stdout).toMatch(
-    new RegExp(`\nsecret of ${application}/one to ${application}.made: whsec_\\S+\n$`),
-  );
+  const shown = new RegExp(`\nsecret of ${application}/one to ${application}.made: whsec_\\S+\n$`);
+  await expectEach([[`apply -f ${path} --secrets-file -`, 0, shown]]);
 });
 
 test.runIf(existsSync("/dev/full"))(
@@ -148,38 +140,35 @@ test("--json prints one document of the plan and its results", async () => {
 });
 
 test("a breaking change stops everything with 5, and --compatibility none allows it", async () => {
-  await run(["apply", "-f", file(registry("[]"))]);
-  const path = file(registry('["id"]', "one"));
-  const stopped = await run(["apply", "-f", path, "--secrets-file", "/dev/null"]);
-  expect(stopped).toMatchObject({
-    code: 5,
-    stderr: expect.stringMatching(/^Nothing was changed, as the plan holds/),
-  });
-  expect(stopped.stdout).toContain('    /required: The property "id" has become required. A producer');
-  expect(await run(["apply", "-f", path, "--dry-run"])).toMatchObject({ code: 5 });
+  await run(`apply -f ${file(registry("[]"))}`);
+  const apply = `apply -f ${file(registry('["id"]', "one"))} --secrets-file /dev/null`;
+  const shown = / {4}\/required: The property "id" has become required\. A producer/;
+  await expectEach([
+    [apply, 5, shown, /^Nothing was changed, as the plan holds/],
+    [`${apply} --dry-run`, 5],
+  ]);
   expect(await subscribed()).toEqual([]);
-  const forced = await run(["apply", "-f", path, "--compatibility", "none", "--secrets-file", "/dev/null"]);
-  expect(forced).toMatchObject({ code: 0, stderr: "Done: 1 created, 1 changed, 0 deleted.\n" });
+  await expectEach([
+    [`${apply} --compatibility none`, 0, undefined, "Done: 1 created, 1 changed, 0 deleted.\n"],
+  ]);
 });
 
 test("--prune deletes what is no longer declared, and without a terminal only with --yes", async () => {
-  await run(["apply", "-f", file(registry("[]", "one", "two")), "--secrets-file", "/dev/null"]);
-  const path = file(registry("[]", "one"));
-  const kept = await run(["apply", "-f", path]);
-  expect(kept).toMatchObject({ code: 0, stdout: "Nothing to do; 2 unchanged.\n" });
-  expect(kept.stderr).toBe(
-    `Not declared, and left alone without --prune:\n  ${application}/two to ${application}.made\n`,
-  );
-  const asked = await run(["apply", "-f", path, "--prune"]);
-  expect(asked).toMatchObject({ code: 2, stderr: expect.stringMatching(/deletes 1 subscription, .*--yes/) });
+  await run(`apply -f ${file(registry("[]", "one", "two"))} --secrets-file /dev/null`);
+  const apply = `apply -f ${file(registry("[]", "one"))}`;
+  const two = `${application}/two to ${application}.made\n`;
+  const left = `Not declared, and left alone without --prune:\n  ${two}`;
+  await expectEach([
+    [apply, 0, "Nothing to do; 2 unchanged.\n", left],
+    [`${apply} --prune`, 2, undefined, /deletes 1 subscription, .*--yes/],
+  ]);
   expect(await subscribed()).toEqual(["one", "two"]);
-  const pruned = await run(["apply", "-f", path, "--prune", "--yes"]);
-  expect(pruned).toMatchObject({ code: 0, stderr: "Done: 0 created, 0 changed, 1 deleted.\n" });
-  expect(pruned.stdout).toBe(
-    `- subscription ${application}/two to ${application}.made\nPlan: 1 to delete; 2 unchanged.\n`,
-  );
+  const plan = `- subscription ${two}Plan: 1 to delete; 2 unchanged.\n`;
+  await expectEach([
+    [`${apply} --prune --yes`, 0, plan, "Done: 0 created, 0 changed, 1 deleted.\n"],
+    [`${apply} --yes`, 2],
+  ]);
   expect(await subscribed()).toEqual(["one"]);
-  expect(await run(["apply", "-f", path, "--yes"])).toMatchObject({ code: 2 });
 });
 
 test("a failed step is reported with the reason, and so is what was not tried; 7 when some was done", async () => {
@@ -211,73 +200,56 @@ test("a failed step is reported with the reason, and so is what was not tried; 7
 });
 
 test("all mistakes are reported at once with their places, before the server is asked anything", async () => {
-  writeFileSync(
-    join(folder, "bad.yaml"),
-    "actions:\n  - { action: a..b, application: x, schemata: {} }\n  - { acton: c }\n",
-  );
-  const { code, stdout, stderr } = await run("apply -f bad.yaml --url http://127.0.0.1:9");
-  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-  expect(stderr).toMatch(
-    /^Error: The files have 2 mistakes:\n  bad\.yaml:2: action: .*\n  bad\.yaml:3: acton .*did you mean action\?\nNothing was changed\.\n/,
-  );
-  expect(await run("apply -f gone.yaml")).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("There is no file gone.yaml"),
-  });
-  expect(await run(["apply", "-f", file(registry("[]")), "--url", "http://127.0.0.1:9"])).toMatchObject({
-    code: 6,
-    stderr: expect.stringMatching(
-      /Nothing listens at .*\nStart a server: evreg serve\. Or name another with --url or --context\.\n$/,
-    ),
-  });
-  expect(await run("apply")).toMatchObject({ code: 2 });
+  const mistakes = "  - { action: a..b, application: x, schemata: {} }\n  - { acton: c }\n";
+  writeFileSync(join(folder, "bad.yaml"), `actions:\n${mistakes}`);
+  const nobody = "--url http://127.0.0.1:9";
+  const told =
+    /^Error: The files have 2 mistakes:\n {2}bad\.yaml:2: action: .*\n {2}bad\.yaml:3: acton .*did you mean action\?\nNothing was changed\.\n/;
+  const unreached =
+    /Nothing listens at .*\nStart a server: evreg serve\. Or name another with --url or --context\.\n$/;
+  await expectEach([
+    [`apply -f bad.yaml ${nobody}`, 2, "", told],
+    ["apply -f gone.yaml", 2, "", /There is no file gone\.yaml/],
+    [`apply -f ${file(registry("[]"))} ${nobody}`, 6, undefined, unreached],
+    ["apply", 2],
+  ]);
 });
 
 test("export writes what apply reads, to stdout or a file", async () => {
-  const path = file(registry('["id"]', "one"));
-  await run(["apply", "-f", path, "--secrets-file", "/dev/null"]);
-  const only = ["--application", application];
-  const yaml = await run(["export", ...only]);
-  expect(yaml).toEqual({
-    code: 0,
-    stderr: "",
-    stdout: [
-      "actions:",
-      `  - action: ${application}.made`,
-      `    application: ${application}`,
-      "    schemata:",
-      "      type: object",
-      "      required:",
-      "        - id",
-      "subscriptions:",
-      `  - application: ${application}`,
-      "    subscription: one",
-      `    action: ${application}.made`,
-      "    handler: http://127.0.0.1:9/hook",
-      "",
-    ].join("\n"),
-  });
-  const mistyped = await run(["export", "--application", `${application}x`]);
-  expect(mistyped).toEqual({
-    code: 0,
-    stdout: "actions: []\nsubscriptions: []\n",
-    stderr: `No action and no subscription is of the application ${application}x.\n`,
-  });
-  const asJson = await run(["export", ...only, "--json"]);
-  expect(JSON.parse(asJson.stdout)).toEqual(JSON.parse(registry('["id"]', "one")));
-  expect(await run(["export", ...only, "-o", "export.yaml"])).toMatchObject({ code: 0, stdout: "" });
-  expect(readFileSync(join(folder, "export.yaml"), "utf8")).toBe(yaml.stdout);
-  // A script may write the same again; what somebody has changed is only replaced on request.
-  expect(await run(["export", ...only, "-o", "export.yaml"])).toMatchObject({ code: 0, stderr: "" });
-  writeFileSync(join(folder, "export.yaml"), "# ours\n");
-  const refused = await run(["export", ...only, "-o", "export.yaml"]);
-  expect(refused).toMatchObject({
-    code: 5,
-    stderr: expect.stringMatching(/export\.yaml is there .*--force/),
-  });
-  expect(readFileSync(join(folder, "export.yaml"), "utf8")).toBe("# ours\n");
-  expect(await run(["export", ...only, "-o", "export.yaml", "--force"])).toMatchObject({ code: 0 });
-  const again = await run("apply -f export.yaml --dry-run --exit-code --prune");
-  expect(again).toEqual({ code: 0, stdout: "Nothing to do; 2 unchanged.\n", stderr: "" });
-  expect(await run("export --output jsonl")).toMatchObject({ code: 2 });
+  await run(`apply -f ${file(registry('["id"]', "one"))} --secrets-file /dev/null`);
+  const yaml = `actions:
+  - action: ${application}.made
+    application: ${application}
+    schemata:
+      type: object
+      required:
+        - id
+subscriptions:
+  - application: ${application}
+    subscription: one
+    action: ${application}.made
+    handler: http://127.0.0.1:9/hook
+`;
+  const exporting = `export --application ${application}`;
+  const none = `No action and no subscription is of the application ${application}x.\n`;
+  expect(JSON.parse((await run(`${exporting} --json`)).stdout)).toEqual(
+    JSON.parse(registry('["id"]', "one")),
+  );
+  await expectEach([
+    [exporting, 0, yaml, ""],
+    [`${exporting}x`, 0, "actions: []\nsubscriptions: []\n", none],
+    [`${exporting} -o export.yaml`, 0, ""],
+    // A script may write the same again; what somebody has changed is only replaced on request.
+    [`${exporting} -o export.yaml`, 0, "", ""],
+  ]);
+  const exported = join(folder, "export.yaml");
+  expect(readFileSync(exported, "utf8")).toBe(yaml);
+  writeFileSync(exported, "# ours\n");
+  await expectEach([[`${exporting} -o export.yaml`, 5, undefined, /export\.yaml is there .*--force/]]);
+  expect(readFileSync(exported, "utf8")).toBe("# ours\n");
+  await expectEach([
+    [`${exporting} -o export.yaml --force`, 0],
+    ["apply -f export.yaml --dry-run --exit-code --prune", 0, "Nothing to do; 2 unchanged.\n", ""],
+    ["export --output jsonl", 2],
+  ]);
 });

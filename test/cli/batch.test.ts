@@ -6,7 +6,9 @@ import { startReceiver } from "../support/receiver.ts";
 import { startCommand } from "../support/program.ts";
 
 const served = useServed();
-const { folder, data, run, json } = served;
+const { folder, data, run, json, expectEach } = served;
+
+const BATCH = "publish --batch -";
 
 /** An action of its own for each test, so that what was published can be counted. */
 async function action(name: string): Promise<string> {
@@ -46,14 +48,13 @@ function withBadLines(name: string): string {
 test("refused lines are reported with number and reason, the others are published, and the exit code is 7", async () => {
   const name = await action("batch.continue");
   writeFileSync(join(folder, "bad.ndjson"), withBadLines(name));
-  const { code, stdout, stderr } = await run("publish --batch bad.ndjson");
-  expect({ code, stdout }).toEqual({ code: 7, stdout: "" });
-  expect(stderr).toMatch(/^Line 3: .+\n/m);
-  expect(stderr).toMatch(/^Line 5: .*id must be an integer: "five"\n/m);
-  expect(stderr).toMatch(/^Line 7: .*no\.such.*\n/m);
-  expect(stderr).toMatch(
-    /^4 events published, 3 lines refused\. Fix those lines and publish them separately\.\n$/m,
-  );
+  const told = [
+    String.raw`Line 3: .+\n`,
+    String.raw`Line 5: .*id must be an integer: "five"\n`,
+    String.raw`Line 7: .*no\.such.*\n`,
+    String.raw`4 events published, 3 lines refused\. Fix those lines and publish them separately\.\n`,
+  ];
+  await expectEach([["publish --batch bad.ndjson", 7, "", new RegExp(`^${told.join("")}$`)]]);
   expect(await idsOf(name)).toEqual([1, 4, 6, 8]);
 });
 
@@ -91,21 +92,21 @@ test("refused lines are reported in the order of the file, whatever is wrong wit
 });
 
 test("an error within a line has a column only, as the line is named already", async () => {
-  const [table, jsonl] = await Promise.all([
-    run("publish --batch -", { input: "\n{oops}" }),
-    run("publish --batch - --output jsonl", { input: "\n{oops}" }),
+  const options = { input: "\n{oops}" };
+  await expectEach([
+    [BATCH, 7, "", /^Line 2: Malformed JSON at column 2: .+\n0 events published, 1 line refused/, options],
   ]);
-  expect(table.stderr).toMatch(/^Line 2: Malformed JSON at column 2: .+\n0 events published, 1 line refused/);
-  const [told] = jsonLines(jsonl.stderr);
+  const [told] = jsonLines((await run(`${BATCH} --output jsonl`, options)).stderr);
   expect(told).toMatchObject({ line: 2, code: 400 });
   expect(told?.["details"]).toEqual({ column: 2, byte: 1, reason: "syntax" });
 });
 
-test("an array is refused with a hint that lines are wanted", async () => {
+test("an array is refused with a hint that lines are wanted, and an empty input is no failure", async () => {
   const input = `\u{feff} [${line("any", 1)},\n${line("any", 2)}]`;
-  const { code, stderr } = await run("publish --batch -", { input });
-  expect(code).toBe(7);
-  expect(stderr).toMatch(/^Line 1: There must be one event a line, not an array\./);
+  await expectEach([
+    [BATCH, 7, undefined, /^Line 1: There must be one event a line, not an array\./, { input }],
+    [BATCH, 0, "", undefined, { input: "\n\n" }],
+  ]);
 });
 
 test("in JSON output, accepted events go to stdout and refusals to stderr, one JSON line each", async () => {
@@ -165,22 +166,19 @@ test("--on-error stop publishes everything before the first refused line and not
 
 test("--atomic publishes all lines or none", async () => {
   const name = await action("batch.atomic");
-  const refused = await run("publish --batch - --atomic", { input: withBadLines(name) });
-  expect(refused).toMatchObject({ code: 1, stdout: "" });
-  expect(refused.stderr).toContain("Nothing was published: 3 lines refused. Fix them and publish all again.");
-  const inTurn = await run("publish --batch - --atomic", { input: withFaultsInTurn(name) });
-  expect(toldLines(inTurn.stderr)).toEqual([2, 3, 4, 5]);
-  const against = `${line(name, 1)}\n${line("no.such", 2)}`;
-  expect(await run("publish --batch - --atomic", { input: against })).toMatchObject({ code: 1 });
+  const atomic = `${BATCH} --atomic`;
   const tooMany = Array.from({ length: 1_001 }, (_, at) => line(name, at)).join("\n");
-  expect(await run("publish --batch - --atomic", { input: tooMany })).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/Error: --atomic takes at most 1,000 lines .* Nothing was published\./),
-  });
+  const inTurn = await run(atomic, { input: withFaultsInTurn(name) });
+  expect(toldLines(inTurn.stderr)).toEqual([2, 3, 4, 5]);
+  const none = /Nothing was published: 3 lines refused\. Fix them and publish all again\./;
+  const limit = /Error: --atomic takes at most 1,000 lines .* Nothing was published\./;
+  await expectEach([
+    [atomic, 1, "", none, { input: withBadLines(name) }],
+    [atomic, 1, undefined, undefined, { input: `${line(name, 1)}\n${line("no.such", 2)}` }],
+    [atomic, 1, undefined, limit, { input: tooMany }],
+  ]);
   expect(await idsOf(name)).toEqual([]);
-  expect(await run("publish --batch - --atomic", { input: line(name, 1) })).toMatchObject({
-    code: 0,
-  });
+  await expectEach([[atomic, 0, undefined, undefined, { input: line(name, 1) }]]);
   expect(await idsOf(name)).toEqual([1]);
 });
 
@@ -188,35 +186,27 @@ test("lines with an idempotency key can be sent again safely", async () => {
   const name = await action("batch.again");
   const input = [1, 2, 3].map((id) => line(name, id, `,"idempotency_key":"${name}-${id}"`)).join("\n");
   const more = `${input}\n${line(name, 4)}`;
-  const publish = ["publish", "--batch", "-"];
-  const counts: string[] = [];
-  for (const [words, lines] of [
-    [publish, input],
-    [publish, more],
-    [[...publish, "--on-error", "stop"], input],
-    [[...publish, "--atomic"], more],
-  ] as const) {
-    const { code, stderr } = await run(words, { input: lines });
-    expect(code).toBe(0);
-    counts.push(stderr);
-  }
-  expect(counts).toEqual([
-    "3 events published, 0 lines refused.\n",
-    "1 event published, 3 already there, 0 lines refused.\n",
-    "0 events published, 3 already there, 0 lines refused.\n",
-    "1 event published, 3 already there, 0 lines refused.\n",
+  await expectEach([
+    [BATCH, 0, undefined, "3 events published, 0 lines refused.\n", { input }],
+    [BATCH, 0, undefined, "1 event published, 3 already there, 0 lines refused.\n", { input: more }],
+    [
+      `${BATCH} --on-error stop`,
+      0,
+      undefined,
+      "0 events published, 3 already there, 0 lines refused.\n",
+      { input },
+    ],
+    [
+      `${BATCH} --atomic`,
+      0,
+      undefined,
+      "1 event published, 3 already there, 0 lines refused.\n",
+      { input: more },
+    ],
   ]);
-  expect((await json(publish, { input })).meta).toEqual({
-    accepted: 3,
-    published: 0,
-    rejected: 0,
-    replayed: 3,
-  });
+  const counts = { accepted: 3, published: 0, rejected: 0, replayed: 3 };
+  expect((await json(BATCH, { input })).meta).toEqual(counts);
   expect(await idsOf(name)).toEqual([1, 2, 3, 4, 4]);
-});
-
-test("an empty input is no failure", async () => {
-  expect(await run("publish --batch -", { input: "\n\n" })).toMatchObject({ code: 0, stdout: "" });
 });
 
 test("lines of a slow producer are published as they come, and an interruption reports how many were", async () => {
@@ -234,10 +224,8 @@ test("lines of a slow producer are published as they come, and an interruption r
 });
 
 test("an unreachable target ends the command before anything is published", async () => {
-  const input = line("any", 1);
-  const outcome = await run("publish --batch - --url http://127.0.0.1:9", { input });
-  expect(outcome).toMatchObject({ code: 6, stdout: "" });
-  expect(outcome.stderr).toMatch(/^0 events published, 0 lines refused\. Ended after line 0\.\nError: /);
+  const told = /^0 events published, 0 lines refused\. Ended after line 0\.\nError: /;
+  await expectEach([[`${BATCH} --url http://127.0.0.1:9`, 6, "", told, { input: line("any", 1) }]]);
 });
 
 test("after a broken connection it is clear which lines are uncertain", async () => {

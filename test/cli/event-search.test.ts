@@ -13,9 +13,7 @@ const served = useServed(async ({ evreg }) => {
 });
 
 test("`events list --where` finds events by their payloads, and says where it ended", async () => {
-  const { code, stdout, stderr } = await served.run("events list --where - --limit 2", {
-    input: FRENCH,
-  });
+  const { code, stdout, stderr } = await served.run("events list --where - --limit 2", { input: FRENCH });
   expect(code).toBe(0);
   expect(stdout.match(/"country":"FR"/g)).toHaveLength(2);
   expect(stderr).toContain("2 events found in 3. Go on: evreg events --where - --limit 2 --after 3");
@@ -29,11 +27,10 @@ test("`events list --deliveries` says what became of each", async () => {
 });
 
 test("`events list --idempotency-key` and `--key` find events by either", async () => {
-  const found = await served.run("events list --idempotency-key none");
-  expect(found.stderr).toContain("No event matches.");
-  const { stderr } = await served.run("events list --key C-17");
-  expect(stderr).toContain("No event matches.");
-  expect(stderr).toContain("0 events found in 5; no more behind.");
+  await served.expectEach([
+    ["events list --idempotency-key none", 0, "", /No event matches\./],
+    ["events list --key C-17", 0, "", /No event matches\.[^]*0 events found in 5; no more behind\./],
+  ]);
 });
 
 test("--where takes members with their values, several of them, and a schema inline", async () => {

@@ -32,7 +32,7 @@ const served = useServed(async ({ evreg }) => {
     });
   }
 });
-const { folder, data, run, json } = served;
+const { folder, data, run, json, expectEach, runEach } = served;
 let receiver: Receiver;
 
 afterAll(() => receiver.close());
@@ -54,87 +54,71 @@ test("a payload is stored byte for byte, from an argument, a file or stdin", asy
     const answer = await fetch(`${served.server.url}/v1/events/${event.rowid}`);
     expect(await answer.text()).toContain(`"payload":${EXACT}`);
   }
-  const [id] = published.map(({ data: event }) => String(event.rowid));
-  const { stdout } = await run(["events", "get", id ?? "", "--json"]);
-  expect(stdout).toContain(`"payload":${EXACT}`);
-  expect(
-    (await run(["events", "get", id ?? "", "--output", "jsonl"])).stdout.trimEnd().split("\n"),
-  ).toHaveLength(1);
+  const get = `events get ${published[0].data.rowid}`;
+  const [document, line] = await runEach(`${get} --json`, `${get} --output jsonl`);
+  expect(document?.stdout).toContain(`"payload":${EXACT}`);
+  expect(line?.stdout).toMatch(/^.+\n$/);
 });
 
 test("a refused publish reports why, and ends with the exit code for it", async () => {
-  const [against, unknown, malformed, twice, list, word, three] = await Promise.all([
-    run(["publish", "plain", '{"id": "seven"}']),
-    run("publish no.such {}"),
-    run(["publish", "plain", '{"id": 1,}']),
-    run(["publish", "plain", '{"id": 1, "id": 2}', "--json"]),
-    run("publish plain [1]"),
-    run("publish plain not-json"),
-    run(["publish", "strict", '{"n": -1}']),
+  await expectEach([
+    ['publish plain {"id":"seven"}', 1, "", /^Error: .*id must be an integer\n {2}value: "seven"\n$/],
+    ["publish no.such {}", 3, "", /no\.such/],
+    ['publish plain {"id":1,}', 1, "", /line 1.*typed in quotes/s],
+    ['publish plain {"id":1,"id":2} --json', 1, "", /"code":400\}\n$/],
+    ["publish plain [1]", 1, ""],
+    ["publish plain not-json", 1, "", /or read from a file with --file FILE\./],
+    [
+      'publish strict {"n":-1}',
+      1,
+      "",
+      /: a is required\n {2}- b is required\n {2}- n must be at least 0: -1\n$/,
+    ],
   ]);
-  expect(against).toMatchObject({ code: 1, stdout: "" });
-  expect(against.stderr).toMatch(/^Error: .*id must be an integer\n {2}value: "seven"\n$/);
-  expect(unknown).toMatchObject({ code: 3, stdout: "" });
-  expect(unknown.stderr).toContain("no.such");
-  expect(malformed).toMatchObject({ code: 1, stdout: "" });
-  expect(malformed.stderr).toMatch(/line 1/);
-  expect(twice).toMatchObject({ code: 1, stdout: "" });
-  expect(JSON.parse(twice.stderr)).toMatchObject({ code: 400 });
-  expect(malformed.stderr).toContain("typed in quotes");
-  expect(list).toMatchObject({ code: 1, stdout: "" });
-  expect(word).toMatchObject({
-    code: 1,
-    stdout: "",
-    stderr: expect.stringContaining("or read from a file with --file FILE."),
-  });
-  expect(three).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/: a is required\n {2}- b is required\n {2}- n must be at least 0: -1\n$/),
-  });
 });
 
 test("an idempotency key makes a second publish safe, and another payload a conflict", async () => {
-  const key = ["--idempotency-key", "order-7"];
-  const first = await json<{ rowid: number }>(["publish", "plain", '{"id": 7}', ...key]);
-  const again = await run(["publish", "plain", '{"id": 7}', ...key]);
-  expect(again.code).toBe(0);
-  expect(again.stderr).toContain(`stands for event ${first.data.rowid}`);
-  expect(await run(["publish", "plain", '{"id": 8}', ...key])).toMatchObject({ code: 5, stdout: "" });
+  const { data: first } = await json<{ rowid: number }>('publish plain {"id":7} --idempotency-key order-7');
+  await expectEach([
+    [
+      'publish plain {"id":7} --idempotency-key order-7',
+      0,
+      undefined,
+      new RegExp(`stands for event ${first.rowid}`),
+    ],
+    ['publish plain {"id":8} --idempotency-key order-7', 5, ""],
+  ]);
 });
 
 test("--wait ends with 0 when all was delivered or filtered, else with 1", async () => {
-  const [delivered, failed, nowhere, document, filtered] = await Promise.all([
-    run(["publish", "wanted", '{"id": 1}', "--wait"]),
-    run(["publish", "refused", '{"id": 1}', "--wait"]),
-    run(["publish", "plain", '{"id": 1}', "--wait"]),
-    json<{ rowid: number }>(["publish", "wanted", '{"id": 2}', "--wait"]),
-    run(["publish", "sifted", '{"id": 1}', "--wait"]),
+  const [failed] = await expectEach([
+    [
+      'publish refused {"id":1} --wait',
+      1,
+      /failed +1 .*HTTP 500/,
+      /^Failed: 1 of 1 deliveries .*evreg deliveries get \d+\. .*evreg deliveries retry \d+$/m,
+    ],
+    ['publish sifted {"id":1} --wait', 0, /billing\/s +filtered +0 +\S+Z +-/, ""],
+    [
+      "deliveries --status filtered --output jsonl",
+      0,
+      /^\{.*"action":"sifted","status":"filtered","attempt":0.*\n$/,
+    ],
+    ['publish wanted {"id":1} --wait', 0, /billing\/s +delivered +1/, ""],
+    ['publish plain {"id":1} --wait', 0, undefined, /No delivery to show/],
   ]);
-  expect(filtered).toMatchObject({ code: 0, stderr: "" });
-  expect(filtered.stdout).toMatch(/billing\/s +filtered +0 +\S+Z +-/);
-  expect((await json<unknown[]>("deliveries --status filtered")).data).toMatchObject([
-    { action: "sifted", status: "filtered", attempt: 0 },
-  ]);
-  expect(delivered).toMatchObject({ code: 0, stderr: "" });
-  expect(delivered.stdout).toMatch(/billing\/s +delivered +1/);
-  expect(failed.code).toBe(1);
-  expect(failed.stdout).toMatch(/failed +1 .*HTTP 500/);
-  expect(failed.stderr).toMatch(
-    /^Failed: 1 of 1 deliveries .*evreg deliveries get \d+\. .*evreg deliveries retry \d+$/m,
-  );
-  expect(nowhere).toMatchObject({ code: 0 });
-  expect(nowhere.stderr).toContain("No delivery to show");
-  expect(document.meta).toMatchObject({
+  const { data: event, meta } = await json('publish wanted {"id":2} --wait');
+  expect(meta).toMatchObject({
     outcome: "delivered",
-    deliveries: [{ event_id: document.data.rowid, status: "delivered" }],
+    deliveries: [{ event_id: event["rowid"], status: "delivered" }],
   });
-
-  const id = /^ +(\d+) +\d+ +refused/m.exec(failed.stdout)?.[1] ?? "";
-  const shown = await run(["deliveries", "get", id]);
-  expect(shown.stdout).toMatch(/1 +\S+Z +\d+(?: +(?:\d+|-)){3} +failed +500 +no\\e\[2J/);
-  expect((await run("deliveries --status failed")).stdout).toContain("refused");
-  expect(await run(["deliveries", "retry", id])).toMatchObject({ code: 0 });
-  expect((await run("subscriptions --action refused")).stdout).toMatch(/refused +failing/);
+  const [, id = ""] = /^ +(\d+) +\d+ +refused/m.exec(failed?.stdout ?? "") ?? [];
+  await expectEach([
+    [`deliveries get ${id}`, 0, /1 +\S+Z +\d+(?: +(?:\d+|-)){3} +failed +500 +no\\e\[2J/],
+    ["deliveries --status failed", 0, /refused/],
+    [`deliveries retry ${id}`, 0],
+    ["subscriptions --action refused", 0, /refused +failing/],
+  ]);
 });
 
 test("a delivery retried while its subscription is paused is held, and the output says so", async () => {

@@ -17,173 +17,140 @@ const served = useServed(async ({ evreg }) => {
   await evreg.actions.create({ action: "order.created", application: "shop", schemata: SCHEMA });
   await evreg.actions.create({ action: "order.shipped", application: "shop", schemata: { type: "object" } });
 });
-const { folder, data, run, json } = served;
-
-async function body(path: string): Promise<string> {
-  return (await fetch(served.server.url + path)).text();
-}
+const { folder, data, run, json, expectEach } = served;
 
 test("--json prints the API's answer byte for byte, jsonl its records, and a table is for people", async () => {
-  const [bare, document, lines, table] = await Promise.all([
-    run("actions --json"),
-    run("actions list --json"),
-    run("actions list --output jsonl"),
-    run("actions"),
+  const answer = await (await fetch(`${served.server.url}/v1/actions`)).text();
+  const { data: records } = JSON.parse(answer) as { data: unknown[] };
+  const lines = records.map((record) => `${JSON.stringify(record)}\n`).join("");
+  const row = String.raw`order\.created +shop +1 +active +full +\d{4}-\d\d-\d\dT[\d:.]+Z`;
+  await expectEach([
+    ["actions --json", 0, `${answer}\n`],
+    ["actions list --json", 0, `${answer}\n`],
+    ["actions list --output jsonl", 0, lines],
+    ["actions", 0, /^ACTION +APPLICATION +REVISION +STATE +MODE +CREATED\n/],
+    ["actions", 0, new RegExp(`^${row}$`, "m")],
   ]);
-  expect(document.stdout).toBe(`${await body("/v1/actions")}\n`);
-  expect(bare.stdout).toBe(document.stdout);
-  const records = (JSON.parse(document.stdout) as { data: unknown[] }).data;
-  expect(lines.stdout).toBe(records.map((record) => `${JSON.stringify(record)}\n`).join(""));
-  expect(table.stdout.split("\n")[0]).toMatch(/^ACTION +APPLICATION +REVISION +STATE +MODE +CREATED$/);
-  expect(table.stdout).toMatch(/^order\.created +shop +1 +active +full +\d{4}-\d\d-\d\dT[\d:.]+Z$/m);
 });
 
 test("a schema comes from a file or stdin, as JSON or YAML, with warnings for what checks nothing", async () => {
-  writeFileSync(
-    join(folder, "schema.yaml"),
-    "type: object\nrequired: [id]\nproperties:\n  id: {type: integer}\n",
-  );
-  const [fromYaml, fromStdin, slip] = await Promise.all([
-    json("actions create a.yaml --application shop --schema schema.yaml"),
-    json("actions create a.stdin --application shop --schemata -", {
-      input: JSON.stringify(SCHEMA),
-    }),
-    run("actions create a.slip --application shop --schema -", {
-      input: '{"type": "object", "requird": ["id"]}',
-    }),
+  writeFileSync(join(folder, "schema.yaml"), "type: object\nproperties:\n  id: {type: integer}\n");
+  const warned = { input: '{"type": "object", "requird": ["id"]}' };
+  const more = "--application shop";
+  await expectEach([
+    [
+      `actions create a.yaml ${more} --schema schema.yaml --json`,
+      0,
+      /"schemata":\{"type":"object","prop/,
+      "",
+    ],
+    [
+      `actions create a.stdin ${more} --schemata - --json`,
+      0,
+      /"integer"/,
+      "",
+      { input: JSON.stringify(SCHEMA) },
+    ],
+    [`actions create a.slip ${more} --schema -`, 0, /^(?!.*Warning)/s, /^Warning: .*requird/, warned],
   ]);
-  expect(fromYaml.data).toMatchObject({ action: "a.yaml", schemata: { required: ["id"] } });
-  expect(fromStdin.data).toMatchObject({ action: "a.stdin", schemata: SCHEMA });
-  expect(slip.code).toBe(0);
-  expect(slip.stderr).toMatch(/^Warning: .*requird/);
-  expect(slip.stdout).not.toContain("Warning");
 });
 
 test("a refused change of an action reports why, and ends with the exit code for it", async () => {
-  const breaking = JSON.stringify({ ...SCHEMA, required: ["id", "note"] });
-  const [missing, taken, broken, noSchema, notJson, forced] = await Promise.all([
-    run("actions get no.such"),
-    run("actions create order.created --application shop --schema -", { input: "{}" }),
-    run("actions update order.created --schema -", { input: breaking }),
-    run("actions update order.created --schema -", { input: "[]" }),
-    run("actions update order.created --schema - --json", { input: '{"type": object}' }),
-    run("actions update order.shipped --schema - --compatibility none", {
-      input: '{"type": "object", "required": ["id"]}',
-    }),
+  const breaking = { input: JSON.stringify({ ...SCHEMA, required: ["id", "note"] }) };
+  const missing = 'Error: There is no action "no.such".\nSee those there are: evreg actions\n';
+  const create = "actions create order.created --application shop --schema -";
+  const update = "actions update order.created --schema -";
+  const forced = "actions update order.shipped --schema - --compatibility none";
+  await expectEach([
+    ["actions get no.such", 3, "", missing],
+    [create, 5, "", undefined, { input: "{}" }],
+    [update, 5, "", /\n {2}- .*required.*order\.created\.v2/s, breaking],
+    [update, 1, "", /stdin holds no schema/, { input: "[]" }],
+    [
+      `${update} --json`,
+      1,
+      "",
+      /^\{"error":"stdin: .*line 1.*"code":400\}\n$/,
+      { input: '{"type": object}' },
+    ],
+    [forced, 0, /^Revision +2$/m, "", { input: '{"type": "object", "required": ["id"]}' }],
   ]);
-  expect(missing).toMatchObject({ code: 3, stdout: "" });
-  expect(missing.stderr).toBe('Error: There is no action "no.such".\nSee those there are: evreg actions\n');
-  expect(taken).toMatchObject({ code: 5, stdout: "" });
-  expect(broken).toMatchObject({ code: 5, stdout: "" });
-  expect(broken.stderr).toMatch(/\n {2}- .*required/);
-  expect(broken.stderr).toContain("order.created.v2");
-  expect(noSchema).toMatchObject({ code: 1, stdout: "" });
-  expect(noSchema.stderr).toContain("stdin holds no schema");
-  expect(notJson).toMatchObject({ code: 1, stdout: "" });
-  expect(JSON.parse(notJson.stderr)).toMatchObject({
-    code: 400,
-    error: expect.stringMatching(/^stdin: .*line 1/),
-  });
-  expect(forced).toMatchObject({ code: 0, stderr: "" });
-  expect(forced.stdout).toMatch(/^Revision +2$/m);
 });
 
 test("a filter comes from a file or stdin, is checked, and is removed with none", async () => {
-  await served.evreg.actions.create({
-    action: "a.sifted",
-    application: "shop",
-    schemata: { type: "object" },
-  });
+  await served.evreg.actions.create({ action: "a.sifted", application: "shop", schemata: {} });
   writeFileSync(join(folder, "filter.yaml"), "required: [id]\nrequird: [x]\n");
   const create =
     "subscriptions create --application billing --subscription sifted --action a.sifted --handler";
-  const created = await run([...create.split(" "), HANDLER, "--filter", "filter.yaml"]);
-  expect(created.code).toBe(0);
-  expect(created.stdout).toMatch(/^Filter +\{"required":\["id"\],"requird":\["x"\]\}$/m);
-  expect(created.stderr).toMatch(/^Warning: .*requird/m);
-  const id = /^ID +(\d+)$/m.exec(created.stdout)?.[1] ?? "";
-
-  const refused = await run(["subscriptions", "update", id, "--filter", "-"], { input: '{"type": "strin"}' });
-  expect(refused).toMatchObject({ code: 1, stdout: "" });
-  expect(refused.stderr).toContain("stdin: /type: must be one of");
-  const changed = await json(["subscriptions", "update", id, "--filter", "-"], {
-    input: '{"requird": ["id"]}',
-  });
+  const update = "subscriptions update billing/sifted --filter";
+  await expectEach([
+    [
+      `${create} ${HANDLER} --filter filter.yaml`,
+      0,
+      /^Filter +\{"required":\["id"\],"requird":\["x"\]\}$/m,
+      /^Warning: .*requird/m,
+    ],
+    [`${update} -`, 1, "", /stdin: \/type: must be one of/, { input: '{"type": "strin"}' }],
+  ]);
+  const changed = await json(`${update} -`, { input: '{"requird": ["id"]}' });
   expect(changed).toMatchObject({
     data: { filter: { requird: ["id"] } },
     meta: { warnings: [{ pointer: "/requird" }] },
   });
-  expect((await json(["subscriptions", "update", id, "--filter", "none"])).data).toMatchObject({
-    filter: null,
-  });
-  const filterOf = async (...words: string[]) =>
-    (await json<{ filter: unknown }>(["subscriptions", "update", id, ...words])).data.filter;
-  expect(await filterOf("--filter", "country=FR", "--filter", "id=7")).toEqual({
+  const filterOf = async (line: string) => (await json<{ filter: unknown }>(line)).data.filter;
+  expect(await filterOf(`${update} none`)).toBeNull();
+  expect(await filterOf(`${update} country=FR --filter id=7`)).toEqual({
     type: "object",
     properties: { country: { const: "FR" }, id: { const: 7 } },
     required: ["country", "id"],
   });
-  expect(await filterOf("--filter", '{"required": ["id"]}')).toEqual({ required: ["id"] });
-  await served.evreg.subscriptions.delete(Number(id));
+  expect(await filterOf(`${update} {"required":["id"]}`)).toEqual({ required: ["id"] });
+  await run("subscriptions delete billing/sifted");
 });
 
 test("a subscription can be created, shown, paused, resumed and deleted; its secret is printed once", async () => {
-  const created = await run([
-    ..."subscriptions create --application billing --subscription invoices --action order.created".split(" "),
-    "--handler",
-    HANDLER,
-    "--max-retries",
-    "3",
-  ]);
-  expect(created.code).toBe(0);
-  const id = /^ID +(\d+)$/m.exec(created.stdout)?.[1] ?? "";
+  const name = "billing/invoices";
+  const create = "subscriptions create --application billing --subscription invoices --action order.created";
+  const created = await run(`${create} --handler ${HANDLER} --max-retries 3`);
   const secret = /^Secret +(whsec_\S+)$/m.exec(created.stdout)?.[1] ?? "none";
-  expect(created.stderr).toContain("shown only now");
+  expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining("shown only now") });
   expect(created.stderr).not.toContain(secret);
-
-  const shown = await run(["subscriptions", "get", id]);
-  expect(shown.stdout).toMatch(/^Retries +3$/m);
-  expect(shown.stdout).not.toContain("whsec_");
-  expect((await json(["subscriptions", "update", id, "--no-active"])).data).toMatchObject({ active: false });
-  expect((await json<unknown[]>("subscriptions --no-active")).data).toHaveLength(1);
-  await run(["publish", "order.created", '{"id": 1}']);
-  const resumed = await run(["subscriptions", "update", id, "--active"]);
-  const [, replay = ""] =
-    /^It has missed 1 event\. Send what was missed: evreg (subscriptions replay .*)$/m.exec(resumed.stderr) ??
-    [];
-  expect((await json([...replay.split(" "), "--dry-run"])).data).toMatchObject({ total: 1 });
-  const paused = await run(["subscriptions", "update", id, "--no-active"]);
-  expect(paused.stderr).toContain("It misses the events that are published from now on;");
-  expect((await run(["subscriptions", "update", id, "--active"])).stderr).not.toContain("missed");
-  expect((await json(["subscriptions", "update", id, "--active", "--max-retries", "0"])).data).toMatchObject({
-    active: true,
-    max_retries: 0,
-  });
-  expect((await run(["subscriptions", "delete", id])).stderr).toBe("Deleted.\n");
-  expect(await run(["subscriptions", "get", id])).toMatchObject({ code: 3, stdout: "" });
-  const empty = await run("subscriptions");
-  expect(empty).toMatchObject({ code: 0, stdout: "" });
-  expect(empty.stderr).toContain("evreg subscriptions create");
+  const update = `subscriptions update ${name}`;
+  await expectEach([
+    [`subscriptions get ${name}`, 0, /^(?!.*whsec_).*^Retries +3$/ms],
+    [`${update} --no-active --json`, 0, /"active":false/],
+    ["subscriptions --no-active --output jsonl", 0, /^.+\n$/],
+    ['publish order.created {"id":1}', 0],
+  ]);
+  const { stderr } = await run(`${update} --active`);
+  const missed = /^It has missed 1 event\. Send what was missed: evreg (subscriptions replay .*)$/m.exec(
+    stderr,
+  );
+  expect((await json([...(missed?.[1] ?? "").split(" "), "--dry-run"])).data).toMatchObject({ total: 1 });
+  await expectEach([
+    [`${update} --no-active`, 0, undefined, /It misses the events that are published from now on;/],
+    [`${update} --active`, 0, undefined, /^(?!.*missed)/s],
+    [`${update} --active --max-retries 0 --json`, 0, /"max_retries":0/],
+    [`subscriptions delete ${name}`, 0, undefined, "Deleted.\n"],
+    [`subscriptions get ${name}`, 3, ""],
+    ["subscriptions", 0, "", /evreg subscriptions create/],
+  ]);
 });
 
 test("a token is printed once, listed without its value, and can be revoked", async () => {
-  const created = await json<{ rowid: number; token: string }>(
-    "tokens create deploy --scope read --scope publish:shop --expires 90d",
-  );
-  const { rowid, token } = created.data;
-  expect(created.data).toMatchObject({
+  const create = "tokens create deploy --scope read --scope publish:shop --expires 90d";
+  const { data: created } = await json<{ rowid: number; token: string }>(create);
+  expect(created).toMatchObject({
     scopes: ["read", "publish:shop"],
     expires_at: expect.stringMatching(/Z$/),
   });
-  const listed = await run("tokens");
-  expect(listed.stdout).toMatch(/deploy +read publish:shop/);
-  expect(listed.stdout + listed.stderr).not.toContain(token);
-  expect(await run(`tokens revoke ${rowid}`)).toMatchObject({ code: 0, stderr: "Revoked.\n" });
-  expect(await run(`tokens revoke ${rowid}`)).toMatchObject({ code: 3 });
-  expect(await run("tokens create x --scope everything")).toMatchObject({
-    code: 2,
-    stdout: "",
-  });
+  const [listed] = await expectEach([
+    ["tokens", 0, /deploy +read publish:shop/],
+    [`tokens revoke ${created.rowid}`, 0, undefined, "Revoked.\n"],
+    [`tokens revoke ${created.rowid}`, 3],
+    ["tokens create x --scope everything", 2, ""],
+  ]);
+  expect(`${listed?.stdout}${listed?.stderr}`).not.toContain(created.token);
 });
 
 test("colour is used on a terminal: not in a pipe, not with NO_COLOR, but when forced", async () => {

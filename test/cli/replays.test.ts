@@ -15,7 +15,7 @@ const served = useServed(async ({ evreg }) => {
   const event = { action: "order.created", payload: RawJson.fromText("{}") };
   await evreg.events.publishBatch(Array.from({ length: EVENTS }, () => event));
 });
-const { run, json } = served;
+const { run, json, expectEach } = served;
 afterAll(() => receiver.close());
 
 /** The words that replay all of the 300 events that are of this status. */
@@ -67,25 +67,17 @@ test("replays run in the background, one for each subscription, and can be ended
   const id = await subscribe("paused");
   await served.evreg.subscriptions.update(id, { active: false });
   const started = await run(replay(id, "missed"));
-  expect(started.code).toBe(0);
-  expect(started.stderr).toContain(
-    `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active`,
-  );
+  const waits = `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active`;
+  expect(started).toMatchObject({ code: 0, stderr: expect.stringContaining(waits) });
   const rowid = /^Replay +(\d+)$/m.exec(started.stdout)?.[1] ?? "";
   expect(started.stderr).toContain(`evreg replays cancel ${rowid}`);
-  const second = await run(replay(id, "all"));
-  expect(second).toMatchObject({ code: 5, stdout: "" });
-  expect(second.stderr).toContain(`Replay ${rowid} of subscription ${id} still runs`);
-  const waits = `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active\n`;
-  expect((await run(["replays", "get", rowid])).stderr).toBe(waits);
-  expect((await run(`replays --subscription ${id}`)).stderr).toBe(waits);
-  expect((await json<Replay>(["replays", "cancel", rowid])).data).toMatchObject({ status: "cancelled" });
-  const page = await run("replays --limit 1");
-  expect(page.stderr).toMatch(/1 replay shown\. Next page: evreg replays --limit 1 --after \d+\n/);
-  expect(await run("replays cancel 99")).toMatchObject({
-    code: 3,
-    stderr: "Error: There is no replay 99.\nSee those there are: evreg replays\n",
-  });
+  await expectEach([
+    [replay(id, "all"), 5, "", new RegExp(`Replay ${rowid} of subscription ${id} still runs`)],
+    [`replays get ${rowid}`, 0, undefined, `${waits}\n`],
+    [`replays --subscription ${id}`, 0, undefined, `${waits}\n`],
+    [`replays cancel ${rowid} --json`, 0, /"status":"cancelled"/],
+    ["replays cancel 99", 3, "", "Error: There is no replay 99.\nSee those there are: evreg replays\n"],
+  ]);
 });
 
 test("following a replay that is cancelled meanwhile ends with 1", async () => {
@@ -105,20 +97,13 @@ test("following a replay that is cancelled meanwhile ends with 1", async () => {
 });
 
 test("a mistake is reported for its flag", async () => {
-  const words = ["subscriptions", "replay", "1", "--status", "all"];
-  expect(await run([...words, "--from", "yesterday"])).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^Error: --from: must be an ISO 8601/),
-  });
-  expect(await run([...words, "--from", FROM, "--to", FROM])).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^Error: --to: must be later than from/),
-  });
-  expect(await run(words)).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("--status all needs --from"),
-  });
-  expect(await run([...replay(1, "all"), "--wait", "--dry-run"])).toMatchObject({ code: 2 });
+  const all = "subscriptions replay 1 --status all";
+  await expectEach([
+    [`${all} --from yesterday`, 2, "", /^Error: --from: must be an ISO 8601/],
+    [`${all} --from ${FROM} --to ${FROM}`, 2, "", /^Error: --to: must be later than from/],
+    [all, 2, "", /--status all needs --from/],
+    [`${all} --from ${FROM} --wait --dry-run`, 2],
+  ]);
 });
 
 async function has(subscription: number, status: "failed" | "waiting" | "delivered"): Promise<boolean> {
