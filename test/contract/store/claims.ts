@@ -23,7 +23,7 @@ export function claimSuite(open: OpenStore): void {
     subscriptions: readonly number[],
     nowMs = NOW,
   ) =>
-    on.store.events.record(events, nowMs, {
+    on.events.record(events, nowMs, {
       claim: { action: "user.created", subscriptions, leaseMs: 60_000 },
     });
 
@@ -31,7 +31,7 @@ export function claimSuite(open: OpenStore): void {
     const action = await on.action();
     const mine = await on.subscription(action, { maxRetries: 3 });
     const payload = '{"id": 1.0}';
-    await on.store.events.record([eventOf(action, payload)], NOW);
+    await on.record([eventOf(action, payload)]);
     const { claims, nextDueAtMs } = await on.claim();
     expect(claims).toHaveLength(1);
     expect(nextDueAtMs).toBeUndefined();
@@ -49,7 +49,7 @@ export function claimSuite(open: OpenStore): void {
       },
     });
     expect(Buffer.from(claim?.event.payload ?? []).toString()).toBe(payload);
-    expect(await on.store.queue.find(claim?.deliveryId ?? 0)).toMatchObject({
+    expect(await on.queue.find(claim?.deliveryId ?? 0)).toMatchObject({
       status: "delivering",
       attempt: 1,
       event_id: claim?.event.eventId,
@@ -61,7 +61,7 @@ export function claimSuite(open: OpenStore): void {
   it("answers one event for all its deliveries, and a payload of no bytes", async () => {
     const action = await on.action();
     for (const subscription of ["a", "b"]) await on.subscription(action, { subscription });
-    await on.store.events.record([eventOf(action, ""), eventOf(action, "{}")], NOW);
+    await on.record([eventOf(action, ""), eventOf(action, "{}")]);
     const { claims } = await on.claim();
     const events = [...new Set(claims.map(({ event }) => event))];
     expect(claims).toHaveLength(4);
@@ -92,12 +92,12 @@ export function claimSuite(open: OpenStore): void {
       secret: "secret of named",
       handler: "",
     });
-    expect(await on.store.queue.find(claimed!.deliveryId)).toMatchObject({
+    expect(await on.queue.find(claimed!.deliveryId)).toMatchObject({
       status: "delivering",
       attempt: 1,
     });
     expect(await on.finish(claimed!, "delivered")).toBe(true);
-    expect(await on.store.queue.find(claimed!.deliveryId)).toMatchObject({ status: "delivered", attempt: 1 });
+    expect(await on.queue.find(claimed!.deliveryId)).toMatchObject({ status: "delivered", attempt: 1 });
   });
 
   it("leaves due what may not be sent at once, though it is named as it is made", async () => {
@@ -113,8 +113,8 @@ export function claimSuite(open: OpenStore): void {
     )!;
     const untilMs = NOW + 120_000;
     await on.fail(first, untilMs, { statusCode: 429, slowUntilMs: untilMs });
-    await on.store.catalog.updateSubscription(paused!.rowid, { active: false }, NOW);
-    await on.store.catalog.deleteSubscription(gone!.rowid, NOW);
+    await on.update(paused!.rowid, { active: false });
+    await on.catalog.deleteSubscription(gone!.rowid, NOW);
     const subscriptions = [ordered, slow, paused, gone].map((one) => one!.rowid);
     const named = [...subscriptions, 999_999];
     const [outcome] = await recordClaimed([eventOf(action)], named, NOW + 61_000);
@@ -127,7 +127,7 @@ export function claimSuite(open: OpenStore): void {
     const { rowid } = await on.subscription(action);
     const keyed = eventOf(action, "{}", "key");
     const stale = { ...eventOf(action), revision: 99 };
-    await on.store.events.record([keyed], NOW);
+    await on.record([keyed]);
     const outcomes = await recordClaimed([keyed, stale, eventOf(action), eventOf(action)], [rowid]);
     expect(outcomes.map(({ kind }) => kind)).toEqual(["replayed", "stale", "recorded", "recorded"]);
     expect(outcomes.map((outcome) => "claims" in outcome)).toEqual([false, false, true, false]);
@@ -170,10 +170,10 @@ export function claimSuite(open: OpenStore): void {
     const action = await on.action();
     for (const subscription of ["a", "b", "c"]) await on.subscription(action, { subscription });
     for (let event = 0; event < 3; event += 1) {
-      await on.store.events.record([eventOf(action, JSON.stringify("x".repeat(998)))], NOW + event);
+      await on.events.record([eventOf(action, JSON.stringify("x".repeat(998)))], NOW + event);
     }
     const claim = (maxPayloadBytes: number): ReturnType<typeof on.claim> =>
-      on.store.queue.claim({ ...claimRequest({ nowMs: NOW + 60_000 }), maxPayloadBytes });
+      on.queue.claim({ ...claimRequest({ nowMs: NOW + 60_000 }), maxPayloadBytes });
     const first = await claim(2_999);
     expect(first.claims).toHaveLength(6);
     expect(new Set(first.claims.map(({ event }) => event)).size).toBe(2);

@@ -8,33 +8,33 @@ export function concurrencySuite(open: OpenStore): void {
     const action = await on.action();
     await on.subscription(action);
     const outcomes = await Promise.all(
-      Array.from({ length: 1_000 }, (_, n) => on.store.events.record([eventOf(action, `{"n":${n}}`)], NOW)),
+      Array.from({ length: 1_000 }, (_, n) => on.record([eventOf(action, `{"n":${n}}`)])),
     );
     const rowids = outcomes.map(([outcome]) => recordedRowid(outcome));
     expect(new Set(rowids).size).toBe(1_000);
     for (const n of [0, 1, 499, 998, 999]) {
-      const found = await on.store.events.find(rowids[n] ?? 0);
+      const found = await on.events.find(rowids[n] ?? 0);
       expect(Buffer.from(found?.payload ?? []).toString()).toBe(`{"n":${n}}`);
     }
-    const { total } = await on.store.events.list({ order: "desc", limit: 1, page: 1 });
+    const { total } = await on.events.list({ order: "desc", limit: 1, page: 1 });
     expect(total).toBe(1_000);
   });
 
   it("answers each result of a burst with its own outcome", async () => {
     const action = await on.action();
     await on.subscription(action);
-    await on.store.events.record(
+    await on.events.record(
       Array.from({ length: 60 }, () => eventOf(action)),
       NOW,
     );
     const { claims } = await on.claim();
     await Promise.all([
       ...claims.map((claim) => on.finish(claim, "delivered", { response: `got ${claim.deliveryId}` })),
-      on.store.events.record([eventOf(action, `"bytes of another kind"`)], NOW),
+      on.record([eventOf(action, `"bytes of another kind"`)]),
     ]);
     expect(claims).toHaveLength(60);
     for (const { deliveryId } of claims) {
-      const found = await on.store.queue.find(deliveryId);
+      const found = await on.queue.find(deliveryId);
       expect(found?.attempts).toMatchObject([{ response: `got ${deliveryId}` }]);
     }
   });
@@ -57,8 +57,8 @@ export function concurrencySuite(open: OpenStore): void {
     for (const answer of answers) {
       if (answer.status === "rejected") expect(answer.reason).toMatchObject({ name: "EvregError" });
     }
-    expect(await on.store.catalog.listActions({ application: "crm" })).toHaveLength(2);
-    expect(await on.store.catalog.listSubscriptions({})).toMatchObject([{ max_retries: 7 }]);
+    expect(await on.catalog.listActions({ application: "crm" })).toHaveLength(2);
+    expect(await on.catalog.listSubscriptions({})).toMatchObject([{ max_retries: 7 }]);
     expect(await on.rowids()).toHaveLength(3);
     expect(on.store.health()).toEqual({ status: "ok" });
   });
@@ -68,14 +68,14 @@ export function concurrencySuite(open: OpenStore): void {
     let published = 0;
     const publish = async (): Promise<void> => {
       for (let n = 0; n < 50; n += 1) {
-        await on.store.events.record([eventOf(action)], NOW);
+        await on.record([eventOf(action)]);
         published += 1;
       }
     };
     const look = async (): Promise<void> => {
       for (let n = 0; n < 30; n += 1) {
         const before = published;
-        const { total } = await on.store.events.list({ order: "desc", limit: 1, page: 1 });
+        const { total } = await on.events.list({ order: "desc", limit: 1, page: 1 });
         expect(total).toBeGreaterThanOrEqual(before);
       }
     };
@@ -85,9 +85,9 @@ export function concurrencySuite(open: OpenStore): void {
 
   it("when closed finishes what was started, refuses more, and can be closed twice", async () => {
     const action = await on.action();
-    const started = Array.from({ length: 20 }, () => on.store.events.record([eventOf(action)], NOW));
+    const started = Array.from({ length: 20 }, () => on.record([eventOf(action)]));
     const closing = on.store.close();
-    const late = on.store.events.record([eventOf(action)], NOW);
+    const late = on.record([eventOf(action)]);
     await expect(late).rejects.toMatchObject({ code: "unavailable" });
     expect((await Promise.all(started)).flat().map(({ kind }) => kind)).toEqual(
       started.map(() => "recorded"),
@@ -95,6 +95,6 @@ export function concurrencySuite(open: OpenStore): void {
     await closing;
     await on.store.close();
     expect(on.store.health().status).toBe("closed");
-    await expect(on.store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(on.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
   });
 }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Delivery } from "../../../src/domain/delivery.ts";
 import { DELIVERY_STATUSES } from "../../../src/model/delivery.ts";
 import type { Claim, DeliverySelection } from "../../../src/store/queue.ts";
-import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function deliveryListSuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -15,7 +15,7 @@ export function deliveryListSuite(open: OpenStore): void {
     const left = await on.subscription(b, { application: "y", subscription: "left" });
     const record = async (action: typeof a, count: number, nowMs: number): Promise<void> => {
       const batch = Array.from({ length: count }, () => eventOf(action));
-      await on.store.events.record(batch, nowMs);
+      await on.events.record(batch, nowMs);
     };
     await record(b, 3, NOW);
     await record(a, 3, NOW);
@@ -30,23 +30,19 @@ export function deliveryListSuite(open: OpenStore): void {
     for (const [n, claim] of first.claims.entries()) await ends[n % 4]!(claim);
     for (let batch = 1; batch <= 4; batch += 1) {
       await record(a, 120, NOW + batch * 1_000);
-      const { claims } = await on.claim({ limit: 1_000, most: 1_000 });
-      await on.store.queue.finish(
-        claims.map((claim) => resultOf(claim, "delivered")),
-        NOW + 61_000,
-      );
+      await on.endAll("delivered", {}, { limit: 1_000, most: 1_000 });
     }
-    await on.store.catalog.updateSubscription(moved.rowid, { action: "b" }, NOW);
+    await on.update(moved.rowid, { action: "b" });
     await record(b, 2, NOW + 5_000);
     await record(a, 2, NOW + 6_000);
     await on.claim({ limit: 3 });
-    await on.store.catalog.updateSubscription(paused.rowid, { active: false }, NOW);
-    await on.store.catalog.deleteSubscription(left.rowid, NOW);
+    await on.update(paused.rowid, { active: false });
+    await on.catalog.deleteSubscription(left.rowid, NOW);
 
     const walk = async (query: Partial<DeliverySelection>, limit: number): Promise<Delivery[]> => {
       const found: Delivery[] = [];
       for (let after: number | undefined; ;) {
-        const page = await on.store.queue.list({
+        const page = await on.queue.list({
           ...query,
           limit,
           ...(after === undefined ? {} : { after }),

@@ -12,7 +12,7 @@ export function finishSuite(open: OpenStore): void {
     return claim;
   }
 
-  const stored = (claim: Claim) => on.store.queue.find(claim.deliveryId);
+  const stored = (claim: Claim) => on.queue.find(claim.deliveryId);
 
   it("stores the first 50 and the last 50 attempts of a delivery", async () => {
     const first = await oneClaim();
@@ -24,13 +24,13 @@ export function finishSuite(open: OpenStore): void {
       if (claim === undefined) throw new Error("it was due");
       expect(claim.attempt).toBe(n);
       // Some end in a crash of whoever sends.
-      if (n % 7 === 0 || n === 103) await on.store.queue.releaseExpired(hour + 3_600_000);
+      if (n % 7 === 0 || n === 103) await on.queue.releaseExpired(hour + 3_600_000);
       else await on.finish(claim, "failed", { statusCode: 500 });
       if (n % 20 === 0) {
         const expected = n <= 100 ? rising(1, n) : [...rising(1, 50), ...rising(n - 49, n)];
         expect(await kept()).toEqual(expected);
       }
-      await on.store.queue.retry(first.deliveryId, NOW).catch(() => {});
+      await on.queue.retry(first.deliveryId, NOW).catch(() => {});
     }
     expect(await stored(first)).toMatchObject({ attempt: 120 });
   });
@@ -64,8 +64,8 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.finish({ ...claim, deliveryId: 999 }, "delivered")).toBe(false);
     const result = resultOf(claim, "delivered", { statusCode: 200 });
     const answers = await Promise.all([
-      on.store.queue.finish([result, result], NOW),
-      on.store.queue.finish([result], NOW),
+      on.queue.finish([result, result], NOW),
+      on.queue.finish([result], NOW),
     ]);
     expect(
       answers
@@ -74,7 +74,7 @@ export function finishSuite(open: OpenStore): void {
         .toSorted(),
     ).toEqual(["fenced", "fenced", "stored"]);
     expect((await stored(claim))?.attempts).toHaveLength(1);
-    expect(await on.store.queue.finish([], NOW)).toEqual([]);
+    expect(await on.queue.finish([], NOW)).toEqual([]);
   });
 }
 

@@ -78,7 +78,7 @@ export class Fixture {
 
   action(action = "user.created", application = "crm"): Promise<Action> {
     const input = { action, application, schemata: { type: "object" } };
-    return this.store.catalog.createAction(input, NOW);
+    return this.catalog.createAction(input, NOW);
   }
 
   /** One of mode `push`. */
@@ -93,7 +93,7 @@ export class Fixture {
     const handler = `https://${application}.example/${subscription}`;
     const named = { application, subscription, action: action.action, handler };
     const record = { ...named, maxRetries, active, settings };
-    const created = await this.store.catalog.createSubscription(
+    const created = await this.catalog.createSubscription(
       { ...record, secret: `secret of ${subscription}` },
       NOW,
     );
@@ -105,7 +105,7 @@ export class Fixture {
     // Asked for at once, they are stored in this order in a transaction or two.
     const outcomes = await Promise.all(
       Array.from({ length: count }, (_, index) =>
-        this.store.events.record([eventOf(action, `{"n":${index}}`)], nowMs + index),
+        this.events.record([eventOf(action, `{"n":${index}}`)], nowMs + index),
       ),
     );
     return outcomes.map(([outcome]) => recordedRowid(outcome));
@@ -136,12 +136,24 @@ export class Fixture {
   }
 
   claim(given: Partial<Parameters<typeof claimRequest>[0]> = {}): Promise<ClaimAnswer> {
-    return this.store.queue.claim(claimRequest({ nowMs: NOW + 60_000, ...given }));
+    return this.queue.claim(claimRequest({ nowMs: NOW + 60_000, ...given }));
   }
 
   async finish(claim: Claim, ending: AttemptEnding, given: Partial<AttemptResult> = {}): Promise<boolean> {
-    const [outcome] = await this.store.queue.finish([resultOf(claim, ending, given)], FINISHED_MS);
+    const [outcome] = await this.queue.finish([resultOf(claim, ending, given)], FINISHED_MS);
     return outcome?.kind === "stored";
+  }
+
+  /** Claims so much of what is due, and ends each attempt of it in one way. */
+  async endAll(
+    ending: AttemptEnding,
+    given: Partial<AttemptResult> = {},
+    claim: Parameters<Fixture["claim"]>[0] = {},
+  ): Promise<readonly Claim[]> {
+    const { claims } = await this.claim(claim);
+    const results = claims.map((one) => resultOf(one, ending, given));
+    await this.queue.finish(results, FINISHED_MS);
+    return claims;
   }
 
   /** Fails an attempt whose handler asks for no other one before that time. */
@@ -152,11 +164,11 @@ export class Fixture {
   /** Fails an attempt, and skips the delivery, whatever retries it has left. */
   async failForGood(claim: Claim, given: Partial<AttemptResult> = {}): Promise<void> {
     await this.finish(claim, "failed", given);
-    await this.store.queue.skip(claim.deliveryId, FINISHED_MS);
+    await this.queue.skip(claim.deliveryId, FINISHED_MS);
   }
 
   async rowids(query: Partial<EventSelection> = {}): Promise<number[]> {
-    const { events } = await this.store.events.list({ order: "desc", limit: 50, page: 1, ...query });
+    const { events } = await this.events.list({ order: "desc", limit: 50, page: 1, ...query });
     return events.map((event) => event.rowid);
   }
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { ExpiredRange } from "../../../src/store/events.ts";
-import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const LATER = NOW + 86_400_000;
 
@@ -80,11 +80,7 @@ export function retentionSuite(open: OpenStore): void {
     const names = Array.from({ length: 300 }, (_, index) => `s${index}`);
     await Promise.all(names.map((subscription) => on.subscription(action, { subscription })));
     const ids = await on.publish(action, 3);
-    const finish = async (limit: number): Promise<void> => {
-      const { claims } = await on.claim({ limit, most: limit });
-      const results = claims.map((claim) => resultOf(claim, "delivered"));
-      await on.queue.finish(results, NOW + 61_000);
-    };
+    const finish = (limit: number) => on.endAll("delivered", {}, { limit, most: limit });
     await finish(899);
     const [last] = await on.queue.list({ status: "pending", limit: 1 });
     const removed = await remove();

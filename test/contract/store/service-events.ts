@@ -3,7 +3,6 @@ import type { Action } from "../../../src/domain/action.ts";
 import { SERVICE_EVENT_NAMES, SERVICE_EVENT_SCHEMAS } from "../../../src/domain/service-events.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import { compileSchema } from "../../../src/schema/validate/compile.ts";
-import type { Claim, AttemptEnding } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 61_000;
@@ -49,20 +48,13 @@ export function serviceEventSuite(open: OpenStore): void {
     });
   }
 
-  async function finishAll(ending: AttemptEnding, statusCode = 500): Promise<readonly Claim[]> {
-    const { claims } = await on.claim();
-    const results = claims.map((claim) => resultOf(claim, ending, { statusCode }));
-    await on.queue.finish(results, LATER);
-    return claims;
-  }
-
   it("record nothing while nobody has an active subscription", async () => {
     await operator("evreg.delivery.failed", false);
     const gone = await operator("evreg.subscription.deactivated");
     await on.catalog.deleteSubscription(gone.rowid, NOW);
     await on.subscription(action);
     const events = await on.publish(action, 2);
-    await finishAll("gone", 410);
+    await on.endAll("gone", { statusCode: 410 });
     expect(await on.rowids()).toEqual(events.toReversed());
   });
 
@@ -70,7 +62,7 @@ export function serviceEventSuite(open: OpenStore): void {
     await operator("evreg.subscription.deactivated");
     await on.subscription(action, NO_RETRIES);
     await on.publish(action);
-    await finishAll("gone", 410);
+    await on.endAll("gone", { statusCode: 410 });
     expect(await payloadsOf("evreg.subscription.deactivated")).toHaveLength(1);
     expect(await on.rowids()).toHaveLength(2);
   });
@@ -103,7 +95,7 @@ export function serviceEventSuite(open: OpenStore): void {
     const plan = await on.replays.plan({ subscription: subscription_id, selection: "all", fromMs: NOW - 1 });
     const { rowid: replay_id } = (await on.replays.start(plan!, LATER))!;
     await on.replays.cancel(replay_id, LATER);
-    const [claim] = await finishAll("gone", 410);
+    const [claim] = await on.endAll("gone", { statusCode: 410 });
     const reported = { subscription_id, ...REPORTED };
     const deactivated = { reason: "The handler answered 410 Gone.", deactivated_at: iso(LATER) };
     expect(await payloadsOf("evreg.subscription.deactivated")).toEqual([{ ...reported, ...deactivated }]);
@@ -136,7 +128,7 @@ export function serviceEventSuite(open: OpenStore): void {
     for (const name of SERVICE_EVENT_NAMES) await operator(name);
     await on.subscription(action);
     await on.publish(action);
-    await finishAll("gone", 410);
+    await on.endAll("gone", { statusCode: 410 });
     const before = await on.rowids();
     expect(before).toHaveLength(3);
     const { claims } = await on.claim({ nowMs: LATER });
