@@ -256,6 +256,7 @@ export function patternsContract(open: OpenEvreg): void {
       await under.evreg.subscriptions.delete(first.rowid);
       const again = await subscribe(under.evreg, { application, action: actions[0]! });
       expect(again.secret).not.toBe(first.secret);
+      expect(again.rowid).toBeGreaterThan(first.rowid);
     });
   });
 }
