@@ -1,11 +1,22 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ActionUpdate, Schemata } from "../../src/domain/action.ts";
+import type { ActionUpdate, CompatibilityRule, Schemata } from "../../src/domain/action.ts";
 import { freshName, newAction, newEvent, publish, refusal, USER_SCHEMA, useSharedEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
 
 const properties = USER_SCHEMA["properties"] as Schemata;
+/** The schema with these optional properties more. */
+function withMore(...names: string[]): Schemata {
+  const more = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+  return { ...USER_SCHEMA, properties: { ...properties, ...more } };
+}
+
+/** What schemas may say besides. */
+const ODD = { description: "NUL \u0000, \u2028, 'quotes' \"double\" \\ and 🦉" };
+/** Breaks who reads, and nobody who publishes. */
+const LOOSENED: Schemata = { ...USER_SCHEMA, required: [] };
+
 /** One optional property more. */
-const WIDER: Schemata = { ...USER_SCHEMA, properties: { ...properties, phone: { type: "string" } } };
+const WIDER = withMore("phone");
 /** One required property more. */
 const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
 
@@ -171,6 +182,168 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       await Promise.all(work);
       expect((await under.evreg.events.list({ action: name })).meta.total).toBe(54);
       expect((await under.evreg.actions.get(name)).data.revision).toBe(7);
+    });
+  });
+
+  describe("the history of actions", () => {
+    const under = useSharedEvreg(open);
+    let name: string;
+    beforeEach(() => {
+      name = freshName();
+    });
+    const create = (rule: Partial<CompatibilityRule> = {}) =>
+      under.evreg.actions.create({ ...newAction({ action: name }), ...rule });
+
+    it("stores each schema with its number and time, newest first, page by page", async () => {
+      const createdMs = under.clock.now();
+      await create();
+      await under.clock.advance(1_000);
+      await under.evreg.actions.update(name, { schemata: { ...withMore("10", "2"), ...ODD } });
+      await under.evreg.actions.update(name, { schemata: withMore("10", "2", "b") });
+      const { data } = await under.evreg.actions.revisions(name);
+      expect(data.map(({ revision }) => revision)).toEqual([3, 2, 1]);
+      expect(data[2]).toEqual({
+        action: name,
+        revision: 1,
+        schemata: USER_SCHEMA,
+        admission: null,
+        timestamped: new Date(createdMs).toISOString(),
+      });
+      expect(data[1]).toMatchObject({
+        schemata: { ...withMore("10", "2"), ...ODD },
+        timestamped: new Date(createdMs + 1_000).toISOString(),
+      });
+      const paged = await under.evreg.actions.revisions(name, { limit: 1, after: 3 });
+      expect(paged.data).toEqual([data[1]]);
+      expect(await under.evreg.actions.revision(name, 1)).toEqual({ data: data[2] });
+      // More than are read or written in one go.
+      for (let number = 4; number <= 21; number++) {
+        await under.evreg.actions.update(name, { application: `owner${number % 2}` });
+      }
+      const numbers = async (query: { limit: number; after?: number }): Promise<number[]> =>
+        (await under.evreg.actions.revisions(name, query)).data.map(({ revision }) => revision);
+      const all = Array.from({ length: 21 }, (_, index) => 21 - index);
+      expect(await numbers({ limit: 50 })).toEqual(all);
+      expect(await numbers({ limit: 20 })).toEqual(all.slice(0, 20));
+      expect(await numbers({ limit: 12, after: 20 })).toEqual(all.slice(2, 14));
+    });
+
+    it("records the mode of each revision, and how much that mode allowed", async () => {
+      await create();
+      const { actions } = under.evreg;
+      await actions.update(name, { schemata: withMore("a") });
+      await actions.update(name, { schemata: BREAKING }, { compatibility: "none" });
+      await actions.update(name, { schemata: LOOSENED, compatibility: "producer" });
+      await actions.update(name, { application: "moved" });
+      const { data } = await actions.revisions(name);
+      expect(data.map(({ admission }) => admission)).toEqual([
+        { compatibility: "producer", breaks: 0 },
+        // Two properties are no longer required.
+        { compatibility: "producer", breaks: 2 },
+        // One is required, and one is gone.
+        { compatibility: "none", breaks: 2 },
+        { compatibility: "full", breaks: 0 },
+        null,
+      ]);
+    });
+
+    it("rolls back by an update with an earlier schema", async () => {
+      await create();
+      await under.evreg.actions.update(name, { schemata: withMore("a") });
+      const { schemata } = (await under.evreg.actions.revision(name, 1)).data;
+      await refusal(under.evreg.actions.update(name, { schemata }), "conflict");
+      const { data } = await under.evreg.actions.update(name, { schemata }, { compatibility: "none" });
+      expect(data).toMatchObject({ revision: 3, schemata: USER_SCHEMA });
+    });
+
+    it.each([
+      ["full", [BREAKING, LOOSENED], []],
+      ["producer", [BREAKING], [LOOSENED]],
+      ["consumer", [LOOSENED], [BREAKING]],
+    ] as const)("in mode %s refuses what breaks those it protects", async (mode, refused, applied) => {
+      expect((await create({ compatibility: mode })).data.compatibility).toBe(mode);
+      for (const schemata of refused) {
+        await refusal(under.evreg.actions.update(name, { schemata }), "conflict");
+      }
+      for (const schemata of applied) {
+        const { data } = await under.evreg.actions.check(name, { schemata });
+        expect(data).toMatchObject({ compatible: true, breaks: [] });
+      }
+      const { data } = await under.evreg.actions.update(name, { schemata: withMore("a") });
+      expect(data).toMatchObject({ revision: 2, compatibility: mode });
+    });
+
+    it("in mode none applies anything", async () => {
+      await create({ compatibility: "none" });
+      const writer = await under.as(["write"]);
+      const { data } = await writer.actions.update(name, { schemata: BREAKING });
+      expect(data).toMatchObject({ revision: 2, schemata: BREAKING });
+    });
+
+    it("compares with the last schema, or with all revisions", async () => {
+      await create();
+      const { actions } = under.evreg;
+      await actions.update(name, { schemata: withMore("a") });
+      await actions.update(name, { schemata: USER_SCHEMA }, { compatibility: "none" });
+      const otherA = { ...USER_SCHEMA, properties: { ...properties, a: { type: "integer" } } };
+      await actions.update(name, { compatibility_against: "all" });
+      const { details } = await refusal(actions.update(name, { schemata: otherA }), "conflict");
+      const message = expect.stringMatching(/^Against revision 2: a must be an integer/) as string;
+      const changed = { revision: 2, pointer: "/properties/a/type", was: "string", is: "integer", message };
+      expect(details["changes"]).toMatchObject([
+        { ...changed, side: "producer" },
+        { ...changed, side: "consumer" },
+      ]);
+      await actions.update(name, { compatibility_against: "last" });
+      expect((await actions.update(name, { schemata: otherA })).data.revision).toBe(4);
+    });
+
+    it("compares with revisions however old they are", async () => {
+      await create({ compatibility: "none" });
+      const { actions } = under.evreg;
+      const otherA = { ...USER_SCHEMA, properties: { ...properties, a: { type: "integer" } } };
+      await actions.update(name, { schemata: otherA });
+      for (let index = 0; index < 22; index++) {
+        await actions.update(name, { schemata: { ...USER_SCHEMA, title: `no. ${index}` } });
+      }
+      await actions.update(name, { compatibility: "full", compatibility_against: "all" });
+      const { details } = await refusal(actions.update(name, { schemata: withMore("a") }), "conflict");
+      expect(details["changes"]).toEqual([
+        expect.objectContaining({ revision: 2, pointer: "/properties/a/type", side: "producer" }),
+        expect.objectContaining({ revision: 2, pointer: "/properties/a/type", side: "consumer" }),
+      ]);
+    });
+
+    it("changes the mode without a revision, and checks the schema sent with it by the new mode", async () => {
+      const before = (await create()).data;
+      const { data } = await under.evreg.actions.update(name, { compatibility: "producer" });
+      expect(data).toEqual({ ...before, compatibility: "producer" });
+      const both = { compatibility: "none", schemata: BREAKING } as const;
+      expect((await under.evreg.actions.update(name, both)).data).toMatchObject({ ...both, revision: 2 });
+      const back = { compatibility: "full", schemata: USER_SCHEMA } as const;
+      await refusal(under.evreg.actions.update(name, back), "conflict");
+      expect((await under.evreg.actions.get(name)).data).toMatchObject({
+        compatibility: "none",
+        revision: 2,
+      });
+    });
+
+    it("needs admin to protect less than before, and write to protect more", async () => {
+      await create({ compatibility: "producer", compatibility_against: "all" });
+      const writer = await under.as(["write"]);
+      for (const looser of [
+        { compatibility: "consumer" },
+        { compatibility: "none" },
+        { compatibility_against: "last" },
+      ] as const) {
+        const error = await refusal(writer.actions.update(name, looser), "forbidden");
+        expect(error.details).toEqual({ scope: "admin" });
+      }
+      const stricter = { compatibility: "full" } as const;
+      expect((await writer.actions.update(name, stricter)).data).toMatchObject(stricter);
+      const admin = await under.as(["admin:crm"]);
+      const none = { compatibility: "none" } as const;
+      expect((await admin.actions.update(name, none)).data).toMatchObject(none);
     });
   });
 }

@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { actionChecksContract } from "./evreg-action-checks.ts";
 import { actionEndsContract } from "./evreg-action-ends.ts";
-import { actionHistoryContract } from "./evreg-action-history.ts";
-import { actionSamplesContract } from "./evreg-action-samples.ts";
 import { actionUpdatesContract } from "./evreg-action-updates.ts";
 import { actionsContract } from "./evreg-actions.ts";
 import { backupsContract } from "./evreg-backups.ts";
@@ -44,7 +42,6 @@ export function evregEngineContract(open: OpenEvreg): void {
   attentionContract(open);
   statsContract(open);
   actionUpdatesContract(open);
-  actionHistoryContract(open);
   actionEndsContract(open);
   subscriptionsContract(open);
   pullContract(open);
@@ -61,7 +58,6 @@ export function evregEngineContract(open: OpenEvreg): void {
 export function evregServiceContract(open: OpenEvreg): void {
   actionsContract(open);
   actionChecksContract(open);
-  actionSamplesContract(open);
   settingsContract(open);
   filtersContract(open);
   secretsContract(open);

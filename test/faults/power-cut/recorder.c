@@ -6,8 +6,7 @@
  *   cc -shared -fPIC -O2 -o recorder.so recorder.c -ldl -lpthread
  *   RECORD_FOLDER=/path RECORD_TO=/path/of/notes LD_PRELOAD=recorder.so PROGRAM
  *
- * RECORD_FAIL          path of a file: while it is there, each fsync of a file fails with EIO
- * RECORD_IGNORES_SYNC  set: nothing is noted as durable, as on a disk that says so and is not
+ * RECORD_FAIL  path of a file: while it is there, each fsync of a file fails with EIO
  *
  * fsync and fdatasync are only noted, never passed on: no power is cut here, and the system's cache stands for the disk's.
  * A call that changes a file in a way that is not noted is itself noted as such, so that no run passes by looking away.
@@ -44,7 +43,6 @@ static uint64_t recorded[MOST_FILES];
 static char root[PATH_MAX];
 static size_t root_length;
 static const char *fail_file;
-static int ignores_sync;
 static int notes = -1;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -55,7 +53,6 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 __attribute__((constructor)) static void begin(void) {
   const char *folder = getenv("RECORD_FOLDER"), *to = getenv("RECORD_TO");
   fail_file = getenv("RECORD_FAIL");
-  ignores_sync = getenv("RECORD_IGNORES_SYNC") != NULL;
   if (folder == NULL || to == NULL || realpath(folder, root) == NULL) return;
   root_length = strlen(root);
   int opened = (int)syscall(SYS_openat, AT_FDCWD, to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -291,7 +288,7 @@ static int synced(int fd, int (*real)(int)) {
     note(SYNC_FAILED, inode_of(fd), 0, NULL, 0, NULL, 0);
     errno = EIO;
     result = -1;
-  } else if (!ignores_sync) note(SYNCED, inode_of(fd), 0, NULL, 0, NULL, 0);
+  } else note(SYNCED, inode_of(fd), 0, NULL, 0, NULL, 0);
   leave();
   return result;
 }
