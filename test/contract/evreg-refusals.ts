@@ -80,6 +80,9 @@ function each(member: string, ...values: readonly unknown[]): readonly unknown[]
   return values.map((value) => ({ [member]: value }));
 }
 
+const one = (more: object): object => ({ results: [{ lease: "2.1.1", outcome: "failed", ...more }] });
+const replayed = (more: object): object => ({ from: FROM, status: "all", ...more });
+
 /** Members that are needed, each left out. */
 function needed(...members: readonly string[]): readonly Refusal[] {
   return members.map((member) => [`${member} is needed`, member, each(member, undefined)]);
@@ -247,18 +250,10 @@ const INVALID: readonly Row[] = [
     [
       "a lease is one of this subscription",
       "results[0].lease",
-      ["nonsense", "1.1.1"].map((lease) => ({ results: [{ lease, outcome: "delivered" }] })),
+      ["x", "1.1.1"].map((lease) => one({ lease })),
     ],
-    [
-      "an outcome is one that there is",
-      "results[0].outcome",
-      [{ results: [{ lease: "2.1.1", outcome: "done" }] }],
-    ],
-    [
-      "a status is one of HTTP",
-      "results[0].status",
-      [{ results: [{ lease: "2.1.1", outcome: "failed", status: 7 }] }],
-    ],
+    ["an outcome is one that there is", "results[0].outcome", [one({ outcome: "done" })]],
+    ["a status is one of HTTP", "results[0].status", [one({ status: 7 })]],
   ]),
   ...refusedBy(event, [
     ["an event has an action", "action", each("action", undefined, 7)],
@@ -294,18 +289,11 @@ const INVALID: readonly Row[] = [
     ["and nothing with it", "y", [{ code: "x", y: 1 }]],
   ]),
   ...refusedBy(replaying, [
-    [
-      "a replay begins at a time of the past",
-      "from",
-      [{ status: "all" }, ...["yesterday", LATER].map((from) => ({ from, status: "all" }))],
-    ],
-    [
-      "a replay ends later",
-      "to",
-      [FROM, "2026-02-30T00:00:00Z"].map((to) => ({ from: FROM, to, status: "all" })),
-    ],
-    ["a replay selects", "status", [{ from: FROM }, { from: FROM, status: "delivered" }]],
-    ["a replay has no unknown members", "until", [{ from: FROM, status: "all", until: FROM }]],
+    ["a replay begins at a time", "from", [{ status: "all" }, replayed({ from: "yesterday" })]],
+    ["and at one of the past", "from", [replayed({ from: LATER })]],
+    ["a replay ends later", "to", [FROM, "2026-02-30T00:00:00Z"].map((to) => replayed({ to }))],
+    ["a replay selects", "status", [{ from: FROM }, replayed({ status: "delivered" })]],
+    ["a replay has no unknown members", "until", [replayed({ until: FROM })]],
   ]),
 ];
 
