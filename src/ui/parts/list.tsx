@@ -93,7 +93,7 @@ export function List<Row>(
       {props.heading}
       {plain !== undefined && <FilterField what={what} route={route} names={filters} plain={plain} />}
       {props.note}
-      {of.error !== undefined && rows !== undefined && <Failed error={of.error} reload={of.reload} />}
+      {rows !== undefined && <Failed error={of.error} reload={of.reload} />}
       <div class="panel">
         {props.over}
         {of.newer}

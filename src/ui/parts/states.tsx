@@ -210,7 +210,7 @@ export function Loaded<T>(props: {
       <div class="panel">
         {of.answer === undefined ? <Waiting of={of} rows={rows} /> : children(of.answer.data)}
       </div>
-      {of.error !== undefined && of.answer !== undefined && <Failed error={of.error} />}
+      {of.answer !== undefined && <Failed error={of.error} />}
     </>
   );
 }
@@ -231,22 +231,25 @@ export function Detail<T>(props: {
   );
 }
 
-/** Why something is not shown, and what to do. */
-export function Failed({ error, reload }: { readonly error: ApiError; readonly reload?: () => void }) {
+/** Why something is not shown, and what to do; nothing, where it is. @param props.title of what a person did in vain */
+export function Failed(props: {
+  readonly error: ApiError | undefined;
+  readonly reload?: () => void;
+  readonly title?: string;
+}) {
+  const { error, reload, title } = props;
+  if (error === undefined) return null;
+  const { status, message } = error;
+  const shown = status === 404 ? "Not found" : status === 0 ? "Not connected" : "This cannot be shown";
+  const isWorthAnother = reload !== undefined && status !== 404 && status !== 403;
   return (
     <Say
       state="failed"
-      title={
-        error.status === 404 ? "Not found" : error.status === 0 ? "Not connected" : "This cannot be shown"
-      }
-      button={
-        reload !== undefined && error.status !== 404 && error.status !== 403 ? (
-          <Button run={reload} label="Try again" />
-        ) : undefined
-      }
+      title={title ?? shown}
+      button={isWorthAnother && <Button run={reload} label="Try again" />}
     >
-      {error.message}
-      {error.status === 0 && " The page tries again by itself."}
+      {message}
+      {status === 0 && title === undefined && " The page tries again by itself."}
     </Say>
   );
 }

@@ -141,7 +141,7 @@ export function SignIn() {
       <div class="panel pad stack">
         <h1>Sign in to evreg</h1>
         {isRefused && <WhyAnew />}
-        {!isRefused && error !== undefined && <Failed error={error} reload={() => void attempt()} />}
+        {!isRefused && <Failed error={error} reload={() => void attempt()} />}
         {isRefused && (
           <>
             <p class="soft">On a machine where you use evreg, this opens the page and signs you in:</p>

@@ -18,7 +18,7 @@ import {
 import { whyNoObject } from "../../parts/json-tokens.ts";
 import { Button } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
-import { Say } from "../../parts/states.tsx";
+import { Failed } from "../../parts/states.tsx";
 import { type ReadAction, readAction } from "../../records/exact-record.ts";
 import { actionPath, checkedSchema, checkForm, type PartProps, PROTECTED } from "./action-parts.tsx";
 
@@ -230,11 +230,7 @@ export function ActionSettings({ action }: PartProps) {
   const needsAdmin = isLooser(action, { ...action, ...pick(fields) }) && !may("admin", action.application);
   return (
     <div class="form">
-      {failure !== undefined && wrong === undefined && (
-        <Say state="failed" title="Not changed">
-          {failure.message}
-        </Say>
-      )}
+      {wrong === undefined && <Failed error={failure} title="Not changed" />}
       <CameBack draft={draft} />
       <FieldGroup title="Compatibility">
         <ChoiceField

@@ -54,7 +54,7 @@ function ActionPage({ name, route }: { readonly name: string; readonly route: Ro
   const View = part.view;
   return (
     <>
-      {read.error !== undefined && <Failed error={read.error} reload={read.reload} />}
+      <Failed error={read.error} reload={read.reload} />
       <ActionHead action={action} subscribers={subscribers?.length} totals={stats.answer?.data.totals} />
       <nav ref={parts} class="record-parts" aria-label="Of this action">
         {offered.map(({ path, title }) => (

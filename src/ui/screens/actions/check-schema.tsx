@@ -12,7 +12,7 @@ import { EXACT } from "../../parts/form.tsx";
 import { indented, whyNoObject } from "../../parts/json-tokens.ts";
 import { Button, Section } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
-import { Say } from "../../parts/states.tsx";
+import { Failed, Say } from "../../parts/states.tsx";
 import { countText, numberText } from "../../parts/values.tsx";
 import type { ReadAction } from "../../records/exact-record.ts";
 import {
@@ -116,11 +116,7 @@ export function CheckSchema({ action, subscribers, route }: PartProps) {
           />
         )}
       </div>
-      {failure !== undefined && (
-        <Say state="failed" title="Not applied">
-          {failure.message} What you typed is kept.
-        </Say>
-      )}
+      <Failed error={failure} title="Not applied" />
       <div class="cols even">
         <div class="stack">
           <Editor text={text} set={change} reset={draft.anew} />

@@ -189,9 +189,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
       {trial === undefined ? (
         <Say state="pending" title={`Comparing revision ${first} with ${second}…`} />
       ) : trial.verdict === undefined ? (
-        <Say state="failed" title="Not compared">
-          {trial.error?.message}
-        </Say>
+        <Failed error={trial.error} title="Not compared" />
       ) : (
         <Say
           state={breaks.length > 0 ? "waiting" : "delivered"}

@@ -8,7 +8,7 @@ import { curlOf, JSON_HEADER, TOKEN_HEADER } from "../../parts/copy.tsx";
 import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Section, Words } from "../../parts/layout.tsx";
-import { Say } from "../../parts/states.tsx";
+import { Failed, Say } from "../../parts/states.tsx";
 import { durationText, sizeText } from "../../parts/values.tsx";
 import {
   CANNOT_BE_UNDONE,
@@ -147,11 +147,7 @@ export function TryIt({ operation, values, setValues, body, setBody, sent }: Pro
         </div>
       </Form>
       <div aria-live="polite" class="stack tight answered">
-        {failure !== undefined && (
-          <Say state="failed" title="No answer">
-            {failure.message}
-          </Say>
-        )}
+        <Failed error={failure} title="No answer" />
         {answered !== undefined && <AnswerView answered={answered} />}
       </div>
     </Section>

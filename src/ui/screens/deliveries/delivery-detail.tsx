@@ -53,7 +53,7 @@ export function DeliveryDetail(props: {
               </>
             }
           />
-          {of.error !== undefined && <Failed error={of.error} />}
+          <Failed error={of.error} />
           {subscription?.blocked_by === delivery.rowid && (
             <Say state="blocked" title="It blocks the deliveries behind it">
               It has used up its retries and is tried on. <SubscriptionLink of={delivery} /> is ordered: the

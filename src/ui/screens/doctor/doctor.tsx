@@ -29,7 +29,7 @@ export function Doctor() {
           </>
         }
       />
-      {error !== undefined && answer !== undefined && <Failed error={error} reload={reload} />}
+      {answer !== undefined && <Failed error={error} reload={reload} />}
       {answer === undefined ? (
         <div class="panel">
           <Waiting of={read} />

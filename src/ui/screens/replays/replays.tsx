@@ -148,7 +148,7 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
               </>
             }
           />
-          {read.error !== undefined && <Failed error={read.error} />}
+          <Failed error={read.error} />
           <section class="panel pad stack">
             <Progress of={replay} />
             {replay.reason !== null && <p class="danger-text break">{replay.reason}</p>}

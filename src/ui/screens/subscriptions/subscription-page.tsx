@@ -44,7 +44,6 @@ function SubscriptionPage({ id, route }: { readonly id: string; readonly route: 
   if (subscription === undefined) {
     return <Waiting of={read} screen={`Subscription ${id}`} />;
   }
-  const isLost = read.error !== undefined && <Failed error={read.error} reload={read.reload} />;
   const mayWrite = may(subscription.mode === "push" ? "write" : "listen", subscription.application);
   if (part !== undefined && !mayWrite) {
     return (
@@ -59,7 +58,7 @@ function SubscriptionPage({ id, route }: { readonly id: string; readonly route: 
   if (part === "replay") return <ReplayForm subscription={subscription} query={route.query} />;
   return (
     <>
-      {isLost}
+      <Failed error={read.error} reload={read.reload} />
       <OneSubscription
         subscription={subscription}
         consumers={read.answer?.meta?.consumers}
