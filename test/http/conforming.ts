@@ -31,7 +31,8 @@ const templates = routes
   .toReversed()
   .map((template) => ({ template, form: new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`) }));
 
-const ajv = new Ajv2020({ strict: false, allErrors: true });
+/** Knows the document as `openapi`. */
+export const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema({ ...document, $id: "openapi" });
 
