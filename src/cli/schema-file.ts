@@ -18,21 +18,21 @@ export async function readSchemaSource(path: string): Promise<{
   readonly lineOf: () => Promise<(pointer: string) => number>;
 }> {
   const bytes = await readInput(path);
-  const lineOf = async () => (await import("./registry/documents.ts")).lineFinder(text(bytes));
+  const lineOf = async () => (await import("./registry/documents.ts")).lineFinder(bytes.toString("utf8"));
   return { schemata: await schemataOf(path, bytes), lineOf };
 }
 
 /** @param path the file, or the flag whose value holds it */
-export async function schemataOf(path: string, bytes: Uint8Array): Promise<Schemata> {
+export async function schemataOf(path: string, bytes: Buffer): Promise<Schemata> {
   const value = await parse(path, bytes);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
   const form = 'a JSON Schema is an object such as {"type": "object"}';
   throw new EvregError("invalid", `${nameOf(path)} holds no schema: ${form}.`);
 }
 
-async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
+async function parse(path: string, bytes: Buffer): Promise<unknown> {
   const name = nameOf(path);
-  if (!isJsonText(path, text(bytes))) {
+  if (!isJsonText(path, bytes.toString("utf8"))) {
     const { parseDocuments } = await import("./registry/documents.ts");
     const { documents, problems } = parseDocuments(name, bytes);
     const [problem] = problems;
@@ -47,10 +47,6 @@ async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
     const { code, message, details } = asEvregError(error);
     throw new EvregError(code, `${name}: ${message}`, details);
   }
-}
-
-function text(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString("utf8");
 }
 
 /**

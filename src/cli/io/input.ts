@@ -19,7 +19,7 @@ const MAX_BYTES = 256 * 1024 * 1024;
  * A file argument's whole content; `-` is stdin. A pipe is read to its end, as a shell's `<(command)` is one.
  * `usage` names what could not be read.
  */
-export async function readInput(path: string, maxBytes = MAX_BYTES): Promise<Uint8Array> {
+export async function readInput(path: string, maxBytes = MAX_BYTES): Promise<Buffer> {
   const { stream } = await openInput(path);
   const chunks: Buffer[] = [];
   let size = 0;

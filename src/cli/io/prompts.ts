@@ -58,7 +58,7 @@ export async function readCredential(flag: string, path: string): Promise<string
   const isTyped = path === "-" && process.stdin.isTTY;
   const text = isTyped
     ? await readHidden("Token (not shown as it is typed): ")
-    : Buffer.from(await readInput(path)).toString("utf8");
+    : (await readInput(path)).toString("utf8");
   const credential = text.trim();
   if (credential === "") throw usageError(`--${flag}: ${path === "-" ? "the input" : path} is empty.`);
   return credential;

@@ -43,7 +43,7 @@ export function itemOn(line: Line, keyOf?: (line: Line) => string): BatchItem {
       { limit: MAX_LINE_BYTES },
     );
   }
-  if (ARRAY.test(String.fromCharCode(...bytes.subarray(0, MAX_SPACE_BYTES)))) {
+  if (ARRAY.test(bytes.toString("latin1", 0, MAX_SPACE_BYTES))) {
     return new EvregError(
       "invalid",
       "There must be one event a line, not an array. To make lines of one: jq -c '.[]' FILE | evreg publish --batch -",

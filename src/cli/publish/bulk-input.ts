@@ -1,7 +1,7 @@
 /** A line with its number, from 1; `undefined` bytes for one longer than allowed. */
 export interface Line {
   readonly number: number;
-  readonly bytes: Uint8Array | undefined;
+  readonly bytes: Buffer | undefined;
   /** Bytes of input up to its end. */
   readonly endsAt: number;
 }

@@ -99,9 +99,8 @@ export function rejected({ number, bytes }: Line, { error, details, code }: Erro
   };
 }
 
-function textOf(bytes: Uint8Array): object {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return isUtf8(buffer) ? { text: buffer.toString("utf8") } : { text_base64: buffer.toString("base64") };
+function textOf(bytes: Buffer): object {
+  return isUtf8(bytes) ? { text: bytes.toString("utf8") } : { text_base64: bytes.toString("base64") };
 }
 
 /**

@@ -236,8 +236,8 @@ async function bearerTokenOf(
   }
   values["bearer"] = "own";
   return inField("bearer_token_file", async () => {
-    const token = Buffer.from(await readInput(await referredFile(path, folder, within))).toString("utf8");
-    return checkBearerToken("bearer_token_file", token.trim());
+    const bytes = await readInput(await referredFile(path, folder, within));
+    return checkBearerToken("bearer_token_file", bytes.toString("utf8").trim());
   });
 }
 

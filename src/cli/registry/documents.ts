@@ -48,11 +48,11 @@ const MAX_LEVELS = 100;
  */
 export function parseDocuments(
   name: string,
-  bytes: Uint8Array,
+  bytes: Buffer,
 ): { documents: ParsedDocument[]; problems: Problem[] } {
   const message = textFault(bytes);
   if (message !== undefined) return { documents: [], problems: [{ place: name, message }] };
-  const text = Buffer.from(bytes).toString("utf8");
+  const text = bytes.toString("utf8");
   return isJsonText(name, text) ? jsonDocument(name, bytes, text) : yamlDocuments(name, text);
 }
 

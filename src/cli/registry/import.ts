@@ -68,7 +68,7 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   return skippedLines.length === 0;
 }
 
-function parsed(name: string, bytes: Uint8Array): ParsedDocument {
+function parsed(name: string, bytes: Buffer): ParsedDocument {
   const { documents, problems } = parseDocuments(name, bytes);
   if (problems.length > 0) throw problemsError(problems);
   const [document, ...more] = documents;
