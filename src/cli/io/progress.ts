@@ -14,7 +14,7 @@ export interface Progress {
   /** @param now the values of the format's placeholders */
   update(value: number, total: number, now: object): void;
   /** Writes a line above the bar. */
-  log(line: string): void;
+  readonly log: (line: string) => void;
   stop(): void;
 }
 
