@@ -95,7 +95,7 @@ inLongForm(
   },
 );
 
-test("the log of those that go on says which node is dead, since when, and how many shards it had", async () => {
+test("the log of those that go on says which node is dead, and the folder of one that stopped where its data are", async () => {
   const shared = await cluster.newDatabase();
   const env = { EVREG_DATABASE_URL: cluster.url(shared) };
   const begin = (name: string) => {
@@ -128,6 +128,15 @@ test("the log of those that go on says which node is dead, since when, and how m
   );
   const listed = await run(["nodes", "--data", join(folder.path, "survivor")], { env });
   expect(listed.stdout).toMatch(new RegExp(String.raw`gone .*\(${killed.child.pid}\)`));
+
+  // The folder of one that has stopped says where its data are.
+  const { code, stdout } = await run(["doctor", "--data", join(folder.path, "survivor")]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^problem +data +The server of the data folder .* in the database 127\.0\.0\.1:/m);
+  expect(stdout).not.toContain("0 bytes");
+  // With the database it starts there again.
+  const again = await startProgram(join(folder.path, "survivor"), ["--dev"], env);
+  expect((await again.end("SIGTERM")).code).toBe(0);
 });
 
 test("commands that only read make nothing in a database that is empty, and say so", async () => {
@@ -140,7 +149,7 @@ test("commands that only read make nothing in a database that is empty, and say 
   expect(await cluster.query("SELECT FROM pg_namespace WHERE nspname = 'evreg'", empty)).toEqual([]);
 });
 
-test("a command on a database makes no data folder", async () => {
+test("a command on a database makes no data folder, and the doctor looks at the database without a server", async () => {
   const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
   const place = join(folder.path, "not-made");
   const create = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
@@ -149,13 +158,6 @@ test("a command on a database makes no data folder", async () => {
   expect(asked.stdout).toMatch(/^On the data in +127\.0\.0\.1:\d+\/\w+$/m);
   expect((await run(["doctor", "--data", place], { env })).stdout).not.toContain("be written to");
   expect(existsSync(place)).toBe(false);
-});
-
-test("the doctor looks at a database also where no server runs, or the database does not", async () => {
-  const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
-  const place = join(folder.path, "filled");
-  const create = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
-  expect(await run([...create, "--data", place], { env, input: "{}" })).toMatchObject({ code: 0 });
   const found = await findings(env);
   const ofDatabase = ["database", "durability", "vacuum", "nodes", "settings"];
   expect(found.map(({ check }) => check)).toEqual(expect.arrayContaining([...ofDatabase, "backlog"]));
@@ -165,20 +167,6 @@ test("the doctor looks at a database also where no server runs, or the database 
   });
   const [away] = await findings({ EVREG_DATABASE_URL: "postgres://postgres@127.0.0.1:1/evreg" });
   expect(away).toMatchObject({ status: "problem", found: expect.stringContaining("cannot be reached") });
-});
-
-test("the folder of a node that has stopped says that its data are in a database", async () => {
-  const place = join(folder.path, "of-a-node");
-  mkdirSync(place, { mode: 0o700 });
-  const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
-  const node = await startProgram(place, [], env);
-  expect((await node.end("SIGTERM")).code).toBe(0);
-  const { code, stdout } = await run(["doctor", "--data", place]);
-  expect(code).toBe(1);
-  expect(stdout).toMatch(/^problem +data +The server of the data folder .* in the database 127\.0\.0\.1:/m);
-  expect(stdout).not.toContain("0 bytes");
-  // With the database it starts there again.
-  expect((await (await startProgram(place, [], env)).end("SIGTERM")).code).toBe(0);
 });
 
 /** What the doctor says of a database by a folder that no server has. */
