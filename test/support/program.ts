@@ -55,10 +55,15 @@ export function runProgram(line: Line, options: RunOptions = {}): Promise<Outcom
 export function startCommand(line: Line, { cwd, env, through = [], as }: RunOptions = {}) {
   const [command = "", ...rest] = [...through, ...(as ?? STARTED_BY), ...wordsOf(line)];
   const child = spawn(command, rest, { cwd, env: cleanEnv(env) });
-  const [stdout, stderr]: Buffer[][] = [[], []];
-  child.stdout.on("data", (chunk: Buffer) => stdout!.push(chunk));
-  child.stderr.on("data", (chunk: Buffer) => stderr!.push(chunk));
   child.stdin.on("error", () => undefined);
+  return { child, ...printedBy(child) };
+}
+
+/** What a program has printed so far, and has when it ends. */
+function printedBy(child: ChildProcess) {
+  const [stdout, stderr]: Buffer[][] = [[], []];
+  child.stdout!.on("data", (chunk: Buffer) => stdout!.push(chunk));
+  child.stderr!.on("data", (chunk: Buffer) => stderr!.push(chunk));
   const soFar = () => ({
     stdout: Buffer.concat(stdout!).toString(),
     stderr: Buffer.concat(stderr!).toString(),
@@ -67,7 +72,7 @@ export function startCommand(line: Line, { cwd, env, through = [], as }: RunOpti
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, ...soFar() }));
   });
-  return { child, soFar, ended };
+  return { soFar, ended };
 }
 
 export interface RunningProgram {
@@ -103,15 +108,7 @@ export function launchProgram(
   // A folder that the program is to make is no place to start it in.
   const cwd = existsSync(folder) ? folder : tmpdir();
   const child = spawn(command, rest, { cwd, env: cleanEnv(env), stdio: ["ignore", "pipe", "pipe"] });
-  const stdout: Buffer[] = [];
-  const stderr: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
-  child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
-  const ended = new Promise<Outcome>((resolve) => {
-    child.on("close", (code) =>
-      resolve({ code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }),
-    );
-  });
+  const { ended } = printedBy(child);
   const ready = Promise.race([
     announced(folder, child),
     ended.then((outcome) => Promise.reject(neverStarted(outcome))),

@@ -1,8 +1,7 @@
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { RawJson } from "../../../src/json/raw-json.ts";
-import { cleanEnv, STARTED_BY, type Outcome } from "../../support/program.ts";
+import { type Outcome, runProgram } from "../../support/program.ts";
 import { useServed } from "../served.ts";
 
 // A command in a shell that gives it less than a terminal does. Each is a process, as its ends are what is tested.
@@ -19,23 +18,13 @@ const served = useServed(async ({ evreg }) => {
 });
 
 /** @param line of `sh`, in which `"$@"` is the program */
-function inShell(line: string, env: Record<string, string> = {}, shell: readonly string[] = ["sh"]) {
-  return new Promise<Outcome>((resolve, reject) => {
-    const [command = "sh", ...words] = [...shell, "-c", line, "sh", ...STARTED_BY];
-    const child = spawn(command, words, {
-      cwd: served.folder,
-      env: cleanEnv({ EVREG_DATA: served.data, ...env }),
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const [stdout, stderr]: Buffer[][] = [[], []];
-    child.stdout.on("data", (piece: Buffer) => stdout!.push(piece));
-    child.stderr.on("data", (piece: Buffer) => stderr!.push(piece));
-    child.on("error", reject);
-    child.on("close", (code) => {
-      const [out, err] = [Buffer.concat(stdout!).toString(), Buffer.concat(stderr!).toString()];
-      resolve({ code, stdout: out, stderr: err });
-    });
-  });
+function inShell(
+  line: string,
+  env: Record<string, string> = {},
+  shell: readonly string[] = ["sh"],
+): Promise<Outcome> {
+  const through = [...shell, "-c", line, "sh"];
+  return runProgram([], { cwd: served.folder, env: { EVREG_DATA: served.data, ...env }, through });
 }
 
 function throughHead(words: string): Promise<Outcome> {
