@@ -17,7 +17,7 @@ export interface LoadTarget {
   readonly warmUpMs: number;
   readonly durationMs: number;
   /** Any other status fails the run. */
-  readonly expect: number;
+  readonly expect: number | readonly number[];
 }
 
 /** One keep-alive connection with at most one request under way. */
@@ -44,6 +44,7 @@ export async function openConnections(
   const failed = Promise.withResolvers<never>();
   // It may fail before anybody waits for it.
   failed.promise.catch(() => undefined);
+  const expected = new Set([expect].flat());
   const opening = Array.from({ length: connections }, async (): Promise<LoadConnection> => {
     const bytes = requests.map((request) => new RequestBytes(request, `127.0.0.1:${port}`, token));
     return { socket: await connected(port), requests: bytes, onAnswer: undefined };
@@ -52,7 +53,7 @@ export async function openConnections(
   for (const connection of all) {
     const { socket } = connection;
     const reader = new HttpReader({
-      keepsBody: (head) => keepsBodies || statusOf(head) !== expect,
+      keepsBody: (head) => keepsBodies || !expected.has(statusOf(head)),
       onMessage: (head, body) => {
         const { onAnswer } = connection;
         connection.onAnswer = undefined;
@@ -76,7 +77,7 @@ export async function openConnections(
       nextNumber = connection.requests[which]!.number(nextNumber);
       connection.onAnswer = (answer) => {
         const { status, body } = answer;
-        if (status === expect) onAnswer(answer);
+        if (expected.has(status)) onAnswer(answer);
         else failed.reject(new Error(`${path} was answered with ${status}: ${body?.toString()}`));
       };
       connection.socket.write(bytes);

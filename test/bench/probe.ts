@@ -8,12 +8,18 @@ import { CpuShare } from "./cpu-share.ts";
 
 /** Coarser than what is looked for is long, and yet so seldom that looking is next to no work. */
 const RESOLUTION_MS = 10;
+const LOOK_MS = 5;
 
 /** From `begin` to `end`. */
 export interface Vitals {
   /** Beyond the interval at which it is sampled. */
   readonly loopDelayP99Ms: number;
   readonly loopDelayMaxMs: number;
+  /**
+   * Most processor time the main thread took from one look to the next, which come every 5 ms unless something holds them
+   * up: what the delay would have been with nothing else on the machine.
+   */
+  readonly loopCpuMaxMs: number;
   /** Of a core. */
   readonly mainThreadShare: number;
   readonly processShare: number;
@@ -23,19 +29,35 @@ export interface Vitals {
 
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 let cpu = new CpuShare();
+let looks: NodeJS.Timeout | undefined;
+let lastCpuMs = 0;
+let loopCpuMaxMs = 0;
+
+function look(): void {
+  const { user, system } = process.threadCpuUsage();
+  const cpuMs = (user + system) / 1_000;
+  loopCpuMaxMs = Math.max(loopCpuMaxMs, cpuMs - lastCpuMs);
+  lastCpuMs = cpuMs;
+}
 
 const calls = {
   begin(): void {
     delay.reset();
     delay.enable();
+    looks ??= setInterval(look, LOOK_MS).unref();
     cpu = new CpuShare();
+    look();
+    loopCpuMaxMs = 0;
   },
   end(): Vitals {
     delay.disable();
+    clearInterval(looks);
+    looks = undefined;
     const { mainThread, process, processMs } = cpu.read();
     return {
       loopDelayP99Ms: beyondIntervalMs(delay.percentile(99)),
       loopDelayMaxMs: beyondIntervalMs(delay.max),
+      loopCpuMaxMs,
       mainThreadShare: mainThread,
       processShare: process,
       processMs,

@@ -21,13 +21,24 @@ export function table(rows: readonly Row[]): string {
 /** What each scenario did to the servers it ran on. */
 export function observationTable(observations: readonly Observation[]): string {
   return columns([
-    ["server during", "on", "memory", "loop p99", "loop max", "main thread", "process", "CPU per 1,000"],
+    [
+      "server during",
+      "on",
+      "memory",
+      "loop p99",
+      "loop max",
+      "loop CPU max",
+      "main thread",
+      "process",
+      "CPU per 1,000",
+    ],
     ...overRounds(observations).map((seen) => [
       seen.scenario,
       seen.on,
       mb(seen.peakMb),
       ms(seen.loopDelayP99Ms),
       ms(seen.loopDelayMaxMs),
+      ms(seen.loopCpuMaxMs),
       `${Math.round(seen.mainThreadShare * 100)} %`,
       `${Math.round(seen.processShare * 100)} %`,
       seen.events === undefined ? "-" : ms((seen.processMs * 1_000) / seen.events),
@@ -56,6 +67,7 @@ function overRounds(observations: readonly Observation[]): Observation[] {
       peakMb: most("peakMb"),
       loopDelayP99Ms: most("loopDelayP99Ms"),
       loopDelayMaxMs: most("loopDelayMaxMs"),
+      loopCpuMaxMs: most("loopCpuMaxMs"),
       mainThreadShare: most("mainThreadShare"),
       processShare: most("processShare"),
     });

@@ -9,6 +9,8 @@ import { nodes } from "./scenarios/nodes.ts";
 import { publish } from "./scenarios/publish.ts";
 import { reads } from "./scenarios/reads.ts";
 import { relay } from "./scenarios/relay.ts";
+import { schemas } from "./scenarios/schemas.ts";
+import { searches } from "./scenarios/searches.ts";
 import { slow } from "./scenarios/slow.ts";
 import { start } from "./scenarios/start.ts";
 import { streams } from "./scenarios/streams.ts";
@@ -24,8 +26,10 @@ export const SCENARIOS: readonly Scenario[] = [
   latency,
   reads,
   streams,
+  searches,
   isolation,
   slow,
+  schemas,
   start,
   nodes,
   filled,
