@@ -96,6 +96,13 @@ test("one of mode pull sends nothing that only handlers have", () => {
   });
 });
 
+test("retries are sent once, where a number is given", () => {
+  const before = draftOf(STORED);
+  expect(changeBody({ ...before, max_retries: "5" }, before)).toBe('{"max_retries":5}');
+  expect(changeBody({ ...before, max_retries: "" }, before)).toBeUndefined();
+  expect(newBody(newDraft({ max_retries: "0" })).split('"max_retries":')).toHaveLength(2);
+});
+
 test("a value of its own as bearer is sent once it is given", () => {
   const before = draftOf({ ...STORED, bearer: "own" });
   expect(changeBody(before, before)).toBeUndefined();

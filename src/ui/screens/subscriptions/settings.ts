@@ -25,8 +25,8 @@ interface PlainField extends Pick<Field, "only" | "title" | "words" | "unset" | 
 }
 
 const PLAIN_SETTINGS: readonly PlainField[] = Object.entries<Field>(SUBSCRIPTION).flatMap(
-  ([name, { kind, change: schema, ...field }]) =>
-    kind === undefined || kind === CHOICE || schema === undefined
+  ([name, { kind, none, change: schema, ...field }]) =>
+    kind === undefined || kind === CHOICE || none === undefined || schema === undefined
       ? []
       : [{ ...field, name: name as PlainSetting, kind, schema }],
 );
