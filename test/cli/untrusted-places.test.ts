@@ -111,6 +111,8 @@ test("a found configuration file does not replace the context in use, unless its
   });
   expect(seen).toEqual([]);
   await cli.run("context use --none", { env: settings });
+  // A damaged one stands before it.
+  writeFileSync(join(folder.path, "settings", "contexts", "bad.json"), "{", { mode: 0o600 });
   await publish();
   await cli.run("context use same", { env: settings });
   await publish();

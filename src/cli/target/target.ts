@@ -137,12 +137,18 @@ async function serverFor(
   return { url: server.url, token, allowInsecureToken: true };
 }
 
-/** Whether it is the address of the context in use, or of any context where none is in use. */
+/** Whether it is the address of the context in use, or of any context where none is in use. A damaged one has no address. */
 function isKnown(url: string, configFolder: string): boolean {
   const contexts = new Contexts(configFolder);
   const inUse = contexts.inUse();
-  const names = inUse === undefined ? contexts.names() : [inUse];
-  return names.some((name) => contexts.get(name).url === url);
+  if (inUse !== undefined) return contexts.get(inUse).url === url;
+  return contexts.names().some((name) => {
+    try {
+      return contexts.get(name).url === url;
+    } catch {
+      return false;
+    }
+  });
 }
 
 /** @param found where it was found and what it is, as the beginning of a sentence */
