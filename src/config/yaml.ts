@@ -63,10 +63,18 @@ function faultsIn(document: Document): readonly { readonly node: Node; readonly 
     if (isMap(node))
       for (const key of repeatedKeys(node)) refuse(key, `the key ${quoteShort(key.value)} is here twice`);
     if (!isPair(node)) return;
-    const key = isAlias(node.key) ? anchors.get(node.key.source) : node.key;
-    if (!isCollection(key)) return;
-    const kind = isSeq(key) ? "list" : "mapping";
-    refuse(node.key as Node, `a key must be a text or a number, and this is a ${kind}`);
+    const named = (one: unknown): unknown => (isAlias(one) ? (anchors.get(one.source) ?? one) : one);
+    const key = named(node.key);
+    if (isCollection(key)) {
+      const kind = isSeq(key) ? "list" : "mapping";
+      refuse(node.key as Node, `a key must be a text or a number, and this is a ${kind}`);
+    }
+    // The parser makes a symbol of a `<<` that merges.
+    if (!isScalar(key) || typeof key.value !== "symbol") return;
+    const value = named(node.value);
+    const sources = (isSeq(value) ? value.items : [value]).map(named);
+    if (sources.every((source) => isMap(source) || isAlias(source))) return;
+    refuse((node.value ?? node.key) as Node, "<< takes a mapping, or a list of them");
   });
   return faults;
 }

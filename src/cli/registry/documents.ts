@@ -84,6 +84,7 @@ function linesIn(text: string): (path: FieldPath) => number {
 
 /** Uses of anchors in a document. Anchors inside anchors multiply, so that more could fill the memory. */
 const MAX_ALIASES = 10_000;
+const TOO_MANY_ALIASES = `its anchors are used more than ${MAX_ALIASES.toLocaleString("en")} times, those within others counted each time`;
 
 function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
   const { documents: parsed, lines, faults } = readYaml(text, { several: true, merge: true });
@@ -101,7 +102,7 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
       // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.
       else documents.push({ value: parseText(JSON.stringify(value)), place });
     } catch (error) {
-      const message = messageOf(error);
+      const message = error instanceof ReferenceError ? TOO_MANY_ALIASES : messageOf(error);
       problems.push({ place: place([]), message: `this is not the YAML evreg reads: ${message}` });
     }
   }
