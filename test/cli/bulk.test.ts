@@ -211,6 +211,8 @@ describe("retries", () => {
       true,
     ],
     ["a rate that is limited, without keys", new EvregError("rate_limited", "Later."), PLAIN, true],
+    ["an internal error, with keys", new EvregError("internal", "No."), KEYED, true],
+    ["an internal error, without", new EvregError("internal", "No."), PLAIN, false],
     ["a token that was revoked, with keys", new EvregError("unauthorized", "No."), KEYED, false],
     ["a fault of its own", new TypeError("oops"), KEYED, false],
   ])("%s", async (_, failure, items, isTriedAgain) => {
@@ -232,6 +234,9 @@ describe("retries", () => {
     const restarted = unsteady(unreachable("ECONNRESET"), unreachable("ECONNREFUSED"));
     expect(await restarted.publish(KEYED, {})).toEqual(taken(KEYED));
     expect(restarted.told).toEqual(["The server did not answer (ECONNRESET). Trying again for 2 minutes."]);
+    const unnamed = unsteady(taken(KEYED), new EvregError("unreachable", "It could not be asked."));
+    for (let batch = 0; batch < 2; batch += 1) await unnamed.publish(KEYED, {});
+    expect(unnamed.told).toEqual(["It could not be asked. Trying again for 2 minutes."]);
   });
 
   test("send failed items again with the rest where all have keys", async () => {

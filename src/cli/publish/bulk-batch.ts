@@ -148,7 +148,7 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
 
 /** Leaves out the advice for those who do not try again by themselves. */
 function reason({ code, message, details: { cause, status } }: EvregError): string {
-  if (code !== "unreachable") return escapeControl(message);
+  if (code !== "unreachable" || (cause ?? status) === undefined) return escapeControl(message);
   return `The server did not answer (${String(cause ?? status)}).`;
 }
 
