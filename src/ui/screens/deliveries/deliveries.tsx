@@ -197,7 +197,7 @@ function Picked(props: { readonly deliveries: readonly Delivery[]; readonly clea
     return (
       count > 0 && (
         <p>
-          Of those picked, {numberText(count)} left out: {why}.
+          {countText(count, "of those picked is", "of those picked are")} left out: {why}.
         </p>
       )
     );
