@@ -25,9 +25,8 @@ export const LAST_MOVED = `(SELECT max(nspname)::text FROM pg_namespace WHERE st
  */
 export async function mustNotBeMoved(client: Client): Promise<void> {
   const { rows } = await client.query<Record<"arriving" | "moved" | "folder", string | null>>(
-    `SELECT to_regnamespace('${ARRIVING}')::text AS arriving, moved,
-        obj_description(to_regnamespace(moved), 'pg_namespace') AS folder
-      FROM (SELECT ${LAST_MOVED} AS moved)`,
+    `SELECT to_regnamespace('${ARRIVING}')::text AS arriving, ${LAST_MOVED} AS moved,
+        obj_description(to_regnamespace(${LAST_MOVED}), 'pg_namespace') AS folder`,
   );
   const { arriving, moved, folder } = rows[0]!;
   if (arriving !== null) {
