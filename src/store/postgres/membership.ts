@@ -24,6 +24,7 @@ interface Changes {
   readonly changed: string;
 }
 
+/** What a node finds when it looks. `writes` and `receivers` are of others. */
 interface LookRow extends Changes {
   readonly writes: number;
   readonly nowMs: number;

@@ -37,7 +37,7 @@ import type { ByteWriter, WriteQueue, WriteReply } from "./write-queue.ts";
 
 /** How a store is opened, wherever its data are. */
 export interface StoreOptions extends Partial<Pick<StoreThreadsOptions, "clock" | "logger" | "commits">> {
-  /** Who opens it, as others are told who find it in use. */
+  /** Who opens it, for others who find it in use. */
   readonly owner: Owner;
   /** The keys of secrets. Without them secrets stay as they are, and data with encrypted ones cannot be opened. */
   readonly encryption?: EncryptionKeys | undefined;
