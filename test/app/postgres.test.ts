@@ -2,7 +2,6 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { RunningServer } from "../../src/app/server.ts";
-import type { DeliveryQuery } from "../../src/domain/delivery.ts";
 import type { EvregError } from "../../src/domain/error.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { FORM, NEWEST_FORM } from "../../src/store/postgres/tables.ts";
@@ -12,7 +11,7 @@ import { newAction } from "../store/opened-store.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { post } from "../support/post.ts";
 import { until } from "../support/until.ts";
-import { dataFolder, openReceiver, publish, start, subscribed } from "./setup.ts";
+import { dataFolder, publish, start, subscribed } from "./setup.ts";
 
 // A server whose data are in PostgreSQL, and what happens when that goes away.
 
@@ -107,50 +106,6 @@ describe("a server on PostgreSQL", () => {
       code: "usage",
       message: expect.stringContaining("ENCODING 'UTF8'") as string,
     });
-  });
-
-  test("lists deliveries newest first, whatever the database knows of its tables", async () => {
-    const name = await cluster.emptyStore();
-    const server = await serve(cluster.url(name));
-    const actions = Array.from({ length: 9 }, (_, n) => (n < 2 ? `b.${n}` : `a.${n}`));
-    for (const action of actions) {
-      await server.evreg.actions.create({ action, application: "shop", schemata: {} });
-    }
-    const receiver = await openReceiver();
-    const handler = receiver.url;
-    for (const subscription of ["one", "two", "three"]) {
-      await server.evreg.subscriptions.create({ application: "shop", action: "*", subscription, handler });
-    }
-    const events = Array.from({ length: 270 }, (_, id) => ({ action: actions[id % 9]!, payload: { id } }));
-    expect((await post(`${server.url}/v1/events/batch`, { events })).status).toBe(201);
-    await receiver.received(810);
-    await until("all are stored as delivered", async () => {
-      const lists = await Promise.all(
-        (["pending", "delivering", "waiting"] as const).map((one) =>
-          server.evreg.deliveries.list({ status: one, limit: 1 }),
-        ),
-      );
-      return lists.every(({ data }) => data.length === 0);
-    });
-    await cluster.run("ANALYZE", name);
-    // The database plans a statement anew until it has been run some times.
-    const walk = async (query: DeliveryQuery): Promise<readonly number[]> => {
-      const walked: number[] = [];
-      for (let after: number | undefined; ; after = walked.at(-1)) {
-        const page = { ...query, limit: 7, ...(after === undefined ? {} : { after }) };
-        const { data } = await server.evreg.deliveries.list(page);
-        if (data.length === 0) return walked;
-        walked.push(...data.map(({ rowid }) => rowid));
-      }
-    };
-    for (const [action, deliveries] of [
-      ["b.1", 90],
-      ["b.*", 180],
-    ] as const) {
-      const walked = await walk({ action, status: "delivered" });
-      expect(walked).toHaveLength(deliveries);
-      expect(walked).toEqual(walked.toSorted((one, other) => other - one));
-    }
   });
 
   test("answers 503 while the database is away, and goes on by itself with all that was acknowledged", async () => {

@@ -3,6 +3,7 @@ import { DatabaseConnection } from "../../src/store/postgres/connection.ts";
 import { databaseFailure, isLost } from "../../src/store/postgres/failure.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { storeContract } from "../contract/store.ts";
+import { eventOf } from "../contract/store/fixture.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { ReusedStore } from "../support/reused-store.ts";
 import { newAction } from "./opened-store.ts";
@@ -35,6 +36,25 @@ it("has the rowid at the end of each index, as the embedded engine has, which is
     await cluster.emptyStore(),
   );
   expect(lacking).toEqual([]);
+});
+
+it("lists deliveries newest first, whatever PostgreSQL knows of its tables", async () => {
+  const name = await cluster.emptyStore();
+  const store = await openPostgresStore({ url: cluster.url(name), owner: testOwner() });
+  const actions = await Promise.all(Array.from({ length: 9 }, (_, n) => newAction(store, `a.${n}`)));
+  const named = { application: "x", subscription: "s", action: "*", handler: "https://h.example/" };
+  await store.catalog.createSubscription({ ...named, maxRetries: 1, active: true, secret: "s" }, 1);
+  const events = Array.from({ length: 90 }, (_, n) => eventOf(actions[n % 9]!));
+  await store.events.record(events, 1);
+  // It then takes them for so large that it begins with the actions.
+  await cluster.run(
+    `ANALYZE; UPDATE pg_class SET reltuples = reltuples * 10000
+      WHERE oid IN ('evreg.event'::regclass, 'evreg.delivery'::regclass)`,
+    name,
+  );
+  const listed = await store.queue.list({ action: "a.*", limit: 50 });
+  expect(listed.map(({ rowid }) => rowid)).toEqual(Array.from({ length: 50 }, (_, n) => 90 - n));
+  await store.close();
 });
 
 it("knows which subscriptions another node has changed once that is answered, and of no others", async () => {
