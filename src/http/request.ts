@@ -223,8 +223,9 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i;
 /** Requires plain JSON. This also keeps out the simple forms of web pages, which cannot send this type. */
 function checkMediaType(contentType: string | undefined, contentEncoding: string | undefined): void {
   if (contentType === undefined || !JSON_TYPE.test(contentType)) {
-    const found = contentType === undefined ? "no `Content-Type`" : `the type ${quote(contentType)}`;
-    throw unsupported(`The body has ${found}; send \`Content-Type: application/json\`.`);
+    const found =
+      contentType === undefined ? "request has no `Content-Type`" : `body has the type ${quote(contentType)}`;
+    throw unsupported(`The ${found}; send \`Content-Type: application/json\`.`);
   }
   if (contentEncoding !== undefined && !/^(?:identity)?$/i.test(contentEncoding.trim())) {
     throw unsupported(`The body's encoding is ${quote(contentEncoding)}; send it uncompressed.`);
