@@ -233,6 +233,7 @@ describe("values JSON Schema and JavaScript see differently", () => {
     expect(messageFor({ enum: [{}] }, "\u0000{}")).toBeDefined();
     expect(messageFor({ enum: [null] }, null)).toBeUndefined();
     expect(messageFor({ enum: [0] }, -0)).toBeUndefined();
+    expect(messageFor({ enum: [{ a: 0 }] }, { a: -0 })).toBeUndefined();
     expect(
       messageFor({ uniqueItems: true }, [1, true, "1", [1], { 0: 1 }, null, "null", JSON.parse("1e400")]),
     ).toBeUndefined();

@@ -74,7 +74,8 @@ export function canonicalText(value: unknown): string {
 
 function scalarText(value: unknown): string {
   spend(STEPS_PER_VALUE);
-  if (typeof value !== "string") return String(value === 0 ? 0 : value);
+  // It is "0" of both zeros.
+  if (typeof value !== "string") return String(value);
   spend(value.length >> 3);
   return JSON.stringify(value);
 }
