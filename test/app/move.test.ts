@@ -343,7 +343,7 @@ test("what a server has in a database is moved while it goes on, and the rest on
   const server = await start(node, { ...OPEN, database: { url } });
   await server.evreg.actions.create({ action: "order.placed", application: "shop", schemata: {} });
   await server.evreg.events.publish(event({ n: 1 }));
-  const folder = dataFolder();
+  const folder = join(dataFolder(), "its 'ö' \\x?");
   expect(await run(url, folder)).toMatchObject({ finished: false, events: 1 });
   await expect(start(folder, OPEN)).rejects.toMatchObject({
     code: "unavailable",
@@ -351,11 +351,18 @@ test("what a server has in a database is moved while it goes on, and the rest on
   });
   await server.evreg.events.publish(event({ n: 2 }));
   await server.stop();
-  expect(await run(url, folder)).toMatchObject({ finished: true, events: 2 });
-  await expect(start(node, { ...OPEN, database: { url } })).rejects.toMatchObject({
-    code: "unavailable",
-    message: expect.stringContaining(`were moved into the data folder ${folder} by`) as string,
-  });
+  const { kept, ...rest } = await run(url, folder);
+  expect(rest).toMatchObject({ finished: true, events: 2 });
+  for (const [where, before] of [
+    [`the data folder ${folder}`, "SELECT"],
+    ["a data folder", `COMMENT ON SCHEMA ${kept} IS NULL`],
+  ] as const) {
+    await inDatabase(url, before);
+    await expect(start(node, { ...OPEN, database: { url } })).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(`were moved into ${where} by`) as string,
+    });
+  }
   const moved = await start(folder, OPEN);
   expect((await moved.evreg.events.list()).meta.total).toBe(2);
 });
