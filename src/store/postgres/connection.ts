@@ -267,7 +267,10 @@ export class PostgresReader implements ReaderConnection {
 const DOUBT_MS = 10_000;
 const ASK_AGAIN_MS = 200;
 
-/** What a transaction finds in the row of `turn` once it has its turn, and how many this node has written, with this one. */
+/**
+ * What a transaction finds in the row of `turn` once it has its turn, and how many this node has written, with this one. `version`
+ * rises when what nodes keep in memory changes, `epoch` when shards change their nodes.
+ */
 interface Turn {
   readonly writes: number;
   readonly version: number;
