@@ -348,11 +348,12 @@ describe.skipIf(process.platform !== "linux")("more connections than allowed", (
     const { open, warnings } = await crowded({ maxConnections: 2, reserved: 1 });
     const own = [await open("127.0.0.2"), await open("127.0.0.3")];
     await (await open("127.0.0.3", "")).closed();
-    await open("127.0.0.1");
+    const here = await open("127.0.0.1");
     await (await open("127.0.0.1", "")).closed();
     expect(warnings).toEqual([{ maxConnections: 2, refused: 1 }]);
     for (const raw of own) expect(await statusOf(raw, GET("/fast"))).toBe(200);
     own[0]!.destroy();
+    here.destroy();
     await expect
       .poll(async () => {
         const next = await open("127.0.0.2", "");
