@@ -99,6 +99,7 @@ interface OutputChoice {
 /** What every command has: `--json` and `--output`. */
 export abstract class BaseCommand extends Command {
   static override baseFlags: Partial<typeof commonFlags> & typeof outputFlags = outputFlags;
+  static override flags: typeof Command.flags = {};
 
   /** Answers the exit code of the process, if it is not 0. */
   abstract override run(): Promise<number | void>;

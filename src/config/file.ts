@@ -101,7 +101,8 @@ async function search(folder: string, names: readonly string[]): ReturnType<Expl
 
 /** A search passes over what it may not read; a configuration that is there must not be ignored in silence. */
 function refuseUnreadable(folder: string, names: readonly string[], remedy: string): void {
-  if (isDenied(folder, constants.X_OK)) {
+  // A file at its place is refused as a data folder.
+  if (isDenied(folder, constants.X_OK) && !isFile(folder)) {
     throw new EvregError("usage", `The folder ${folder} may not be looked into (EACCES). ${remedy}`);
   }
   const path = names.map((name) => join(folder, name)).find((one) => isDenied(one, constants.R_OK));
@@ -115,6 +116,14 @@ function isDenied(path: string, mode: number): boolean {
     return false;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EACCES";
+  }
+}
+
+function isFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch {
+    return false;
   }
 }
 

@@ -65,9 +65,9 @@ function faultsIn(document: Document): readonly { readonly node: Node; readonly 
     if (!isPair(node)) return;
     const named = (one: unknown): unknown => (isAlias(one) ? (anchors.get(one.source) ?? one) : one);
     const key = named(node.key);
-    if (isCollection(key)) {
-      const kind = isSeq(key) ? "list" : "mapping";
-      refuse(node.key as Node, `a key must be a text or a number, and this is a ${kind}`);
+    if (isCollection(key) || (isScalar(key) && key.value instanceof Uint8Array)) {
+      const kind = isScalar(key) ? "binary" : isSeq(key) ? "a list" : "a mapping";
+      refuse(node.key as Node, `a key must be a text or a number, and this is ${kind}`);
     }
     // The parser makes a symbol of a `<<` that merges.
     if (!isScalar(key) || typeof key.value !== "symbol") return;

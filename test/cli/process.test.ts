@@ -14,6 +14,7 @@ const LINES: readonly (readonly [words: string, expected: object, options?: Comm
   ["actions --output jsonl", { code: 0, stdout: expect.stringContaining('"a.b"'), stderr: "" }],
   ["actions get a.b", { code: 0, stderr: "" }, { env: { NO_COLOR: "", FORCE_COLOR: "1", COLUMNS: "40" } }],
   ["events get 9", { code: 3, stdout: "", stderr: expect.stringMatching(/: evreg events\n$/) }],
+  ["events get 0", { code: 2, stdout: "", stderr: expect.stringContaining("must be a whole number") }],
   ["publish --batch - --json", { code: 7 }, { input: '{"action":"no.such","payload":{}}\n\n[]' }],
   ["actions --url http://127.0.0.1:9 --json", { code: 6, stdout: "" }],
   [

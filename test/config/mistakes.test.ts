@@ -121,6 +121,10 @@ describe("a file's mistake is reported with its key, line and column, and what i
       "2:3: this is not the YAML evreg reads: a key must be a text or a number, and this is a list",
     ],
     [
+      "!!binary aGVsbG8=: 1",
+      "1:10: this is not the YAML evreg reads: a key must be a text or a number, and this is binary",
+    ],
+    [
       "ui: &ui\n  <<: *ui",
       "2:7: this is not the YAML evreg reads: *ui stands within &ui, which it would repeat without end",
     ],
