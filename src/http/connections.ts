@@ -188,8 +188,8 @@ const MAX_WAITING = 16;
 interface ConnectionTurns {
   /** The answer to the request that was started last, also once it is out. */
   current: ServerResponse;
-  /** How many may wait while bytes are read on. */
-  readAhead: number;
+  /** Whether somebody wants to know that the client has left. */
+  noticesEnd: boolean;
   readonly waiting: { readonly request: IncomingMessage; readonly response: ServerResponse }[];
 }
 
@@ -210,15 +210,18 @@ function isBetweenRequests(socket: Connection): boolean {
   return newestAnswer(socket)?.writableFinished !== false;
 }
 
-/**
- * Reads on while one request waits behind the one under way: who has left is noticed by reading alone. With more of them it is not
- * read on, as each may have a body in memory.
- */
+/** Reads on while one whole request waits behind the one under way: who has left is noticed by reading alone. */
 export function noticeEnd(socket: Connection): void {
   const turns = socket[TURNS];
   if (turns === undefined) return;
-  turns.readAhead = 1;
-  if (turns.waiting.length === 1) socket.resume();
+  turns.noticesEnd = true;
+  if (mayRead(turns)) socket.resume();
+}
+
+/** Nobody reads the bodies of those that wait: in many small chunks they would take fifty times their length in memory. */
+function mayRead({ noticesEnd, waiting }: ConnectionTurns): boolean {
+  const [first] = waiting;
+  return first === undefined || (noticesEnd && waiting.length === 1 && first.request.complete);
 }
 
 type Start = (request: IncomingMessage, response: ServerResponse) => void;
@@ -232,21 +235,21 @@ export function inTurns(start: Start): Start {
     const socket: Connection = request.socket;
     const turns = socket[TURNS];
     if (turns === undefined) {
-      socket[TURNS] = { current: response, readAhead: 0, waiting: [] };
+      socket[TURNS] = { current: response, noticesEnd: false, waiting: [] };
       return start(request, response);
     }
     // An answer that ends its connection is the last one (RFC 9112, 9.6).
     if (!turns.current.shouldKeepAlive) return;
     if (isBetweenRequests(socket)) {
       turns.current = response;
-      turns.readAhead = 0;
+      turns.noticesEnd = false;
       return start(request, response);
     }
     if (turns.waiting.length === MAX_WAITING) return void socket.destroy();
     turns.waiting.push({ request, response });
     if (turns.waiting.length === 1) startNextAfter(turns.current, socket, turns, start);
     // Not at once: node reads on after the message that it is parsing.
-    process.nextTick(() => turns.waiting.length > turns.readAhead && socket.pause());
+    process.nextTick(() => mayRead(turns) || socket.pause());
   };
 }
 
@@ -260,7 +263,7 @@ function startNextAfter(
     const { request, response } = turns.waiting.shift()!;
     if (socket.destroyed || !current.shouldKeepAlive) return;
     turns.current = response;
-    turns.readAhead = 0;
+    turns.noticesEnd = false;
     if (turns.waiting.length > 0) startNextAfter(response, socket, turns, start);
     else socket.resume();
     start(request, response);

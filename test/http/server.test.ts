@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { H3 } from "h3";
 import { afterEach, describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
+import { noticeEnd } from "../../src/http/connections.ts";
 import { serveHttp } from "../../src/http/server.ts";
 import type { HttpLimits, HttpListener, ServeOptions } from "../../src/http/server.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
@@ -279,36 +280,49 @@ describe("ended connections", () => {
 });
 
 describe("requests of one connection", () => {
-  test("are worked on one at a time, and what comes with them is read once they are answered", async () => {
-    const { promise: held, resolve: release } = Promise.withResolvers<string>();
-    const { promise: reading, resolve: read } = Promise.withResolvers<Socket>();
-    let started = 0;
-    const { app } = holdingApp();
-    app.get("/held", ({ runtime }) => {
-      started += 1;
-      read(runtime!.node!.req.socket);
-      return held;
-    });
-    app.post("/body", ({ req }) => {
-      started += 1;
-      return req.text().then(({ length }) => String(length));
-    });
-    const listener = await serve({ app });
-    const raw = await RawConnection.open(listener.port);
-    const length = 10_000_000;
-    raw.send(`${GET("/held")}POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`);
-    raw.send("x".repeat(length));
-    const socket = await reading;
-    for (let turn = 0; turn < 100; turn += 1) (await idleAt(listener)).destroy();
-    expect(started).toBe(1);
-    expect(socket.bytesRead).toBeLessThan(1_000_000);
-    release("at last");
-    expect((await raw.answer()).body).toBe("at last");
-    expect((await raw.answer()).body).toBe(String(length));
-    raw.send(GET("/fast"));
-    expect((await raw.answer()).status).toBe(200);
-    raw.destroy();
-  });
+  test.each([
+    ["at once", false, "content-length: 1800000", "x".repeat(1_800_000)],
+    ["in small chunks", false, "transfer-encoding: chunked", `${"1\r\nx\r\n".repeat(300_000)}0\r\n\r\n`],
+    [
+      "in small chunks, also where the end is to be noticed",
+      true,
+      "transfer-encoding: chunked",
+      `${"1\r\nx\r\n".repeat(300_000)}0\r\n\r\n`,
+    ],
+  ])(
+    "are worked on one at a time, and a body that comes %s is read once it is its turn",
+    async (_, notices, header, body) => {
+      const { promise: held, resolve: release } = Promise.withResolvers<string>();
+      const { promise: reading, resolve: read } = Promise.withResolvers<Socket>();
+      let started = 0;
+      const { app } = holdingApp();
+      app.get("/held", ({ runtime }) => {
+        started += 1;
+        read(runtime!.node!.req.socket);
+        return held;
+      });
+      app.post("/body", ({ req }) => {
+        started += 1;
+        return req.text().then(({ length }) => String(length));
+      });
+      const listener = await serve({ app });
+      const raw = await RawConnection.open(listener.port);
+      raw.send(GET("/held"));
+      const socket = await reading;
+      if (notices) noticeEnd(socket);
+      raw.send(`POST /body HTTP/1.1\r\nhost: a\r\n${header}\r\n\r\n`);
+      raw.send(body);
+      for (let turn = 0; turn < 100; turn += 1) (await idleAt(listener)).destroy();
+      expect(started).toBe(1);
+      expect(socket.bytesRead).toBeLessThan(200_000);
+      release("at last");
+      expect((await raw.answer()).body).toBe("at last");
+      expect((await raw.answer()).body).toBe(String(body.match(/x/g)!.length));
+      raw.send(GET("/fast"));
+      expect((await raw.answer()).status).toBe(200);
+      raw.destroy();
+    },
+  );
 
   test("end the connection where more than 16 are sent ahead", async () => {
     const listener = await serve({ app: holdingApp().app });
