@@ -78,6 +78,8 @@ test("every form keeps what is typed", async () => {
   ] as const;
   for (const [address, label, text] of FORMS) {
     await turnTo(page, address);
+    // The sample would come between the selection of what is there and the typing over it.
+    if (address.endsWith("/publish")) await expect.poll(() => field(page, label).inputValue()).not.toBe("");
     await field(page, label).fill(text);
   }
   await page.reload();
