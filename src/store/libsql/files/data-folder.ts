@@ -34,27 +34,19 @@ export function logOf(file: string): string {
   return `${existsSync(file) ? realpathSync(file) : file}-wal`;
 }
 
-/** Makes the error of a file that is refused. */
-export function fileError(
-  code: EvregErrorCode,
-  file: string,
-  message: string,
-  details: ErrorDetails = {},
-  cause?: unknown,
-): EvregError {
-  return new EvregError(code, message, { file, ...details }, { cause });
+/** Makes the error of a file or a folder that is refused, which its details name. */
+function refusalOf(kind: "file" | "folder") {
+  return (
+    code: EvregErrorCode,
+    path: string,
+    message: string,
+    details: ErrorDetails = {},
+    cause?: unknown,
+  ): EvregError => new EvregError(code, message, { [kind]: path, ...details }, { cause });
 }
 
-/** The same of a folder. */
-export function folderError(
-  code: EvregErrorCode,
-  folder: string,
-  message: string,
-  details: ErrorDetails = {},
-  cause?: unknown,
-): EvregError {
-  return new EvregError(code, message, { folder, ...details }, { cause });
-}
+export const fileError = refusalOf("file");
+export const folderError = refusalOf("folder");
 
 /** Says what to type. The command names the folder, as it may be typed where another one is the default. */
 export function restoreAdvice(folder: string): string {
