@@ -234,6 +234,18 @@ function prefersMinimal(header: string | undefined): boolean {
  */
 const STRING_MAX_BYTES = 16 * 1024;
 
+/** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
+const WRITTEN: Record<keyof Event, true> = {
+  deliveries: true,
+  payload_bytes: true,
+  rowid: true,
+  action: true,
+  payload: true,
+  revision: true,
+  timestamped: true,
+};
+void WRITTEN;
+
 function head({ rowid, action }: Event): string {
   return `{"rowid":${rowid},"action":${JSON.stringify(action)},"payload":`;
 }

@@ -31,8 +31,10 @@ export function workOn<S extends Sql>(
   bytes: ArrayBuffer | undefined,
   owns: Work["owns"] = () => true,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
+  // Where there are none it is not empty, as the driver binds an empty BLOB as NULL.
+  const brought = new Uint8Array(bytes ?? new ArrayBuffer(1));
   const taken: Taken = { payloads: [], transfer: new Set(), damaged: [], changes: [] };
-  return { ...sql, key, owns, bytes: new Uint8Array(bytes ?? new ArrayBuffer(1)), ...taken };
+  return { ...sql, key, owns, bytes: brought, ...taken };
 }
 
 /**
