@@ -31,7 +31,7 @@ export class ContextList extends BaseCommand {
     const { flags } = await this.parse(ContextList);
     const contexts = new Contexts(this.config.configDir);
     const inUse = contexts.inUse();
-    const data = contexts.names().map((name) => shownByName(contexts, name));
+    const data = contexts.names().map((name) => shownByName(contexts, name, inUse));
     await this.outputFor(flags).list(
       { data },
       CONTEXT_LIST,
@@ -46,8 +46,7 @@ export class ContextList extends BaseCommand {
 }
 
 /** A damaged one must not hide the others, and can be removed: a warning says what is wrong with it. `not_found`. */
-function shownByName(contexts: Contexts, name: string): ContextShown {
-  const inUse = contexts.inUse();
+function shownByName(contexts: Contexts, name: string, inUse: string | undefined): ContextShown {
   try {
     return shownContext(contexts.get(name), inUse);
   } catch (error) {
@@ -172,7 +171,7 @@ export class ContextRemove extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ContextRemove);
     const contexts = new Contexts(this.config.configDir);
-    const data = shownByName(contexts, args.name);
+    const data = shownByName(contexts, args.name, contexts.inUse());
     contexts.remove(args.name);
     const output = this.outputFor(flags);
     await output.record({ data: { ...data, in_use: false } }, REMOVED_CONTEXT);
