@@ -99,6 +99,7 @@ interface OutputChoice {
 /** What every command has: `--json` and `--output`. */
 export abstract class BaseCommand extends Command {
   static override baseFlags: Partial<typeof commonFlags> & typeof outputFlags = outputFlags;
+  /** Where a command has none of its own, oclif would leave this undefined. */
   static override flags: typeof Command.flags = {};
 
   /** Answers the exit code of the process, if it is not 0. */

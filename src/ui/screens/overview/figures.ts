@@ -20,7 +20,7 @@ const SHORT_STEP_MS = 10_000;
 export type Rates = ReturnType<typeof ratesOf>;
 
 /**
- * A chart of rates: each step's counts, told for the time of its range, and the starts of the steps in seconds.
+ * A chart of rates: each step's counts, over the time of its range (`perMs`), and the starts of the steps in seconds.
  * Nothing is extrapolated: where the time of a rate is longer than a step, each point tells the steps of that time up to it,
  * and what is under way counts as if no more came.
  */
