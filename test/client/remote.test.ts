@@ -1,5 +1,6 @@
 import { evregEngineContract, evregServiceContract } from "../contract/evreg.ts";
 import type { EvregUnderTest } from "../contract/harness.ts";
+import { useConformingAnswers } from "../http/conforming.ts";
 import { startHarness } from "../http/harness.ts";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
@@ -24,5 +25,6 @@ async function openOverHttp(): Promise<EvregUnderTest> {
   };
 }
 
+useConformingAnswers();
 evregServiceContract(openOverHttp);
 evregEngineContract(openOverHttp);

@@ -64,6 +64,23 @@ describe("the document", () => {
     }
   });
 
+  test("what is made is 201, what was there already 200, and a batch may be both", () => {
+    const others = operations().flatMap(({ path, method, operation }) => {
+      const successes = Object.keys(operation.responses).filter((status) => Number(status) < 300);
+      return successes.join() === "200" ? [] : [[`${method} ${path}`, successes.join()]];
+    });
+    expect(Object.fromEntries(others)).toEqual({
+      "post /v1/actions": "201",
+      "post /v1/events": "200,201",
+      "post /v1/events/batch": "201,207",
+      "post /v1/subscriptions": "201",
+      "post /v1/subscriptions/{id}/replay": "200,201",
+      "post /v1/tokens": "201",
+      "post /v1/tokens/codes": "201",
+      "post /v1/tokens/exchange": "201",
+    });
+  });
+
   test("every answer is JSON but the metrics, the backup and the stream", () => {
     const others: Record<string, string> = {
       "/metrics": "text/plain",

@@ -3,7 +3,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import { PublishCounts } from "../../src/metrics/counters.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
 import { document, expectConforming } from "./conforming.ts";
-import { type Got, type Harness, startHarness, VERSION } from "./harness.ts";
+import { type Got, type Harness, startHarness } from "./harness.ts";
 
 let harness: Harness;
 let token: string;
@@ -33,237 +33,71 @@ const STRICT = { ...SCHEMA, required: ["n"] };
 const ACTION = { action: "a.b", application: "app", schemata: { ...SCHEMA, propertees: {} } };
 const EVENT = { action: "a.b", payload: { n: 1 } };
 const BAD = { action: "a.b", payload: { n: "x" } };
+const LARGE = { action: "a.b", payload: { n: 1, text: "x".repeat(PAYLOAD_BYTES) } };
 const SUBSCRIPTION = {
   application: "x",
   subscription: "y",
   action: "a.b",
-  handler: "https://hooks.example.com/",
+  handler: "https://hooks.example/",
 };
 const SINCE = { from: "2020-01-01T00:00:00Z", status: "all" };
+const SCOPES = {
+  field: "scopes[1]",
+  message: expect.stringMatching(/^must be one of publish, .*publish:billing$/),
+};
 
 /** The request, its body, the status of the answer, and part of it: of a refusal, the field at fault. */
 type Row = readonly [request: string, body: unknown, status: number, answer?: object | string];
 
-// One after the other on one server, so rowids are those of the order. Each answer is held to the OpenAPI document as well.
+// Each status, and what no client of ours sends. The contract holds all other answers over HTTP to the OpenAPI document.
+// One after the other on one server, so rowids are those of the order.
 const ROWS: readonly Row[] = [
-  [
-    "POST /v1/actions",
-    ACTION,
-    201,
-    { data: { revision: 1 }, meta: { warnings: [{ pointer: "/propertees" }] } },
-  ],
+  ["POST /v1/actions", ACTION, 201, { meta: { warnings: [{ pointer: "/propertees" }] } }],
   ["POST /v1/actions", ACTION, 409, "action"],
   ["POST /v1/actions", { ...ACTION, action: "a name" }, 422, "action"],
-  ["GET /v1/actions?application=nobody", undefined, 200, { data: [] }],
   ["GET /v1/actions?application=a%00", undefined, 400, "application"],
-  ["GET /v1/actions/a.b", undefined, 200, { data: { action: "a.b" } }],
   ["GET /v1/actions/%61%2Eb", undefined, 200, { data: { action: "a.b" } }],
   ["GET /v1/actions/a%2Fb", undefined, 404],
   ["GET /v1/actions/a%00b", undefined, 400, "name"],
-  ["GET /v1/actions/none", undefined, 404],
-  ["PUT /v1/actions/a.b", { schemata: SCHEMA }, 200, { data: { revision: 2 } }],
   ["PUT /v1/actions/a.b", { schemata: STRICT }, 409],
-  ["PUT /v1/actions/a.b?compatibility=none", { schemata: STRICT }, 200, { data: { revision: 3 } }],
-  ["PUT /v1/actions/a.b?compatibility=full", { schemata: STRICT }, 400, "compatibility"],
-  ["PUT /v1/actions/none", { schemata: SCHEMA }, 404],
-  ["GET /v1/actions/a.b/revisions?limit=1", undefined, 200, { data: [{ action: "a.b", revision: 3 }] }],
-  ["GET /v1/actions/a.b/revisions/1", undefined, 200, { data: { revision: 1 } }],
-  ["GET /v1/actions/a.b/revisions/9", undefined, 404],
   ["GET /v1/actions/a.b/revisions/x", undefined, 400],
-  ["GET /v1/actions/a.b/revisions?page=2", undefined, 400, "page"],
   ["GET /v1/actions/a.b/revisions/1?limit=1", undefined, 400, "limit"],
-  ["GET /v1/actions/none/revisions", undefined, 404],
 
   ["POST /v1/events", EVENT, 201, { data: { rowid: 1, payload: { n: 1 } } }],
   ["POST /v1/events", { ...EVENT, action: "none" }, 404, "action"],
   ["POST /v1/events", { ...EVENT, action: "a.b\0" }, 422, "action"],
-  ["POST /v1/events", BAD, 422, "n"],
   ["POST /v1/events", { ...EVENT, extra: 1 }, 422, "extra"],
   ["POST /v1/events", "{", 400],
   ["POST /v1/events", '{"action":"a.b","payload":{"n":1,"n":2}}', 400],
   ["POST /v1/events", "", 400],
   ["POST /v1/events?dry=true", EVENT, 400, "dry"],
-  [
-    "POST /v1/events",
-    { action: "a.b", payload: { n: 1, text: "x".repeat(PAYLOAD_BYTES) } },
-    413,
-    { details: { limit: PAYLOAD_BYTES, size: PAYLOAD_BYTES + '{"n":1,"text":""}'.length } },
-  ],
-  [
-    "POST /v1/events/batch",
-    { events: [EVENT, EVENT] },
-    201,
-    { data: [{ rowid: 2 }, { rowid: 3 }], errors: [], meta: { accepted: 2, rejected: 0, replayed: 0 } },
-  ],
-  [
-    "POST /v1/events/batch",
-    { events: [BAD, EVENT, 5] },
-    207,
-    {
-      data: [null, { rowid: 4 }, null],
-      errors: [
-        { index: 0, code: 422 },
-        { index: 2, code: 422 },
-      ],
-      meta: { accepted: 1, rejected: 2, replayed: 0 },
-    },
-  ],
-  [
-    "POST /v1/events/batch",
-    { events: [BAD, { ...EVENT, action: "none" }] },
-    422,
-    {
-      data: [null, null],
-      errors: [{ code: 422 }, { code: 404 }],
-      error: expect.any(String),
-      details: { rejected: 2 },
-      code: 422,
-    },
-  ],
-  [
-    "POST /v1/events/batch?atomic=true",
-    { events: [EVENT, BAD] },
-    422,
-    { data: [null, null], meta: { accepted: 0 } },
-  ],
+  ["POST /v1/events", LARGE, 413, { details: { limit: PAYLOAD_BYTES, size: PAYLOAD_BYTES + 17 } }],
+  ["POST /v1/events/batch", { events: [BAD, EVENT, 5] }, 207, { data: [null, { rowid: 2 }, null] }],
+  ["POST /v1/events/batch", { events: [BAD] }, 422, { errors: [{ code: 422 }], details: { rejected: 1 } }],
   ["POST /v1/events/batch", { events: [] }, 422, "events"],
   ["POST /v1/events/batch", [], 422],
   ["POST /v1/events/batch", "[{]", 400],
-  ["POST /v1/events/batch?data_id=other", { events: [EVENT] }, 409, "data_id"],
-  [
-    "GET /v1/events?limit=2&page=1&order=asc&action=a.b",
-    undefined,
-    200,
-    { data: [{ rowid: 1 }, { rowid: 2 }], meta: { total: 4, page: 1, per_page: 2 } },
-  ],
   ["GET /v1/events?limit=x", undefined, 400, "limit"],
-  ["GET /v1/events?limit=0", undefined, 400, "limit"],
   ["GET /v1/events?limit=1&limit=2", undefined, 400, "limit"],
   ["GET /v1/events?acton=a", undefined, 400, "acton"],
-  ["GET /v1/events?action=a%00", undefined, 400, "action"],
-  ["GET /v1/events/1", undefined, 200, { data: { rowid: 1 } }],
-  ["GET /v1/events/999999", undefined, 404],
   ["GET /v1/events/01", undefined, 400],
   ["GET /v1/events/1e3", undefined, 400],
   ["GET /v1/events/9007199254740993", undefined, 400],
   ["GET /v1/events/%31%00", undefined, 400],
 
-  [
-    "POST /v1/subscriptions",
-    SUBSCRIPTION,
-    201,
-    { data: { rowid: 1, secret: expect.stringMatching(/^whsec_/) } },
-  ],
-  ["POST /v1/subscriptions", SUBSCRIPTION, 409],
-  ["POST /v1/subscriptions", { ...SUBSCRIPTION, action: "none" }, 404, "action"],
-  ["POST /v1/subscriptions", { ...SUBSCRIPTION, subscription: "z", max_retries: 21 }, 422, "max_retries"],
-  ["GET /v1/subscriptions?application=x&active=true", undefined, 200, { data: [{ rowid: 1 }] }],
+  ["POST /v1/subscriptions", SUBSCRIPTION, 201, { data: { rowid: 1 } }],
   ["GET /v1/subscriptions?active=yes", undefined, 400, "active"],
-  ["GET /v1/subscriptions?application=%00", undefined, 400, "application"],
-  ["GET /v1/subscriptions/1", undefined, 200, { data: { rowid: 1 } }],
-  ["GET /v1/subscriptions/99", undefined, 404],
-
-  ["POST /v1/events", EVENT, 201, { data: { rowid: 5 } }],
-  [
-    "GET /v1/events/5/deliveries",
-    undefined,
-    200,
-    { data: [{ rowid: 1, event_id: 5, subscription_id: 1, status: "pending" }] },
-  ],
-  ["GET /v1/events/99/deliveries", undefined, 404],
-  ["GET /v1/deliveries?event=5", undefined, 200, { data: [{ rowid: 1 }] }],
-  ["GET /v1/deliveries?status=lost", undefined, 400, "status"],
-  ["GET /v1/deliveries?action=%00", undefined, 400, "action"],
-  ["GET /v1/deliveries/1", undefined, 200, { data: { rowid: 1, attempts: [] } }],
-  ["GET /v1/deliveries/99", undefined, 404],
-  ["POST /v1/deliveries/1/retry", undefined, 409],
-  ["POST /v1/deliveries/99/retry", undefined, 404],
-  ["POST /v1/deliveries/1/skip", undefined, 409],
-
-  ["POST /v1/subscriptions/1/replay", { ...SINCE, dry_run: true }, 200, { data: { total: 4 } }],
+  ["POST /v1/subscriptions/1/replay", { ...SINCE, dry_run: true }, 200, { data: { total: 2 } }],
   ["POST /v1/subscriptions/1/replay", SINCE, 201, { data: { rowid: 1 } }],
-  ["POST /v1/subscriptions/1/replay", SINCE, 409],
   ["POST /v1/subscriptions/1/replay", { ...SINCE, dry_run: "yes" }, 422, "dry_run"],
   ["POST /v1/subscriptions/1/replay", null, 422],
-  ["GET /v1/replays", undefined, 200, { data: [{ rowid: 1 }] }],
-  ["GET /v1/replays/1", undefined, 200, { data: { rowid: 1 } }],
-  ["POST /v1/replays/1/cancel", undefined, 200, { data: { status: "cancelled" } }],
-
-  [
-    "PUT /v1/subscriptions/1",
-    { active: false, max_retries: 2 },
-    200,
-    { data: { active: false, max_retries: 2 } },
-  ],
-  ["PUT /v1/subscriptions/1", { secret: "x" }, 422, "secret"],
-  [
-    "POST /v1/subscriptions/1/rotate-secret",
-    { overlap_ms: 60_000 },
-    200,
-    { data: { rowid: 1, secret: expect.stringMatching(/^whsec_/) } },
-  ],
-  ["POST /v1/subscriptions/1/rotate-secret", {}, 409],
-  ["POST /v1/subscriptions/1/rotate-secret", { overlap: "1h" }, 422, "overlap"],
   ["DELETE /v1/subscriptions/1", undefined, 200, { data: { rowid: 1 } }],
   ["DELETE /v1/subscriptions/1", undefined, 404],
-  ["PUT /v1/subscriptions/1", { active: true }, 404],
 
-  [
-    "POST /v1/actions/a.b/check",
-    { schemata: { type: "object", required: ["m"], requird: [] }, replay: 10 },
-    200,
-    { data: { compatible: false, warnings: [{ pointer: "/requird" }], replay: { checked: 5, failed: 5 } } },
-  ],
-  ["POST /v1/actions/a.b/check", { schema: {} }, 422, "schemata"],
-  ["POST /v1/actions/a.b/validate", { n: 7 }, 200, { data: { valid: true } }],
-  [
-    "POST /v1/actions/a.b/validate",
-    { n: "7" },
-    200,
-    { data: { valid: false, errors: [{ field: "n", message: "must be an integer", value: "7" }] } },
-  ],
   ["POST /v1/actions/a.b/validate", [], 422],
-  ["POST /v1/actions/a.b/validate", { n: "x".repeat(1024 * 1024) }, 413],
-  ["PUT /v1/actions/a.b", { deprecated: true }, 200],
-  ["POST /v1/events/batch", { events: [EVENT] }, 201, { meta: { deprecated: [{ action: "a.b" }] } }],
   ["PUT /v1/actions/a.b", { retired: true }, 200],
   ["POST /v1/events", EVENT, 410, { details: { field: "action", value: "a.b", successor: null } }],
-  ["POST /v1/actions/a.b/validate", { n: 7 }, 410],
-
-  [
-    "POST /v1/tokens",
-    { name: "t", scopes: ["read"] },
-    201,
-    { data: { rowid: 2, token: expect.stringMatching(/^evreg_[0-9A-Za-z]{36}$/) } },
-  ],
-  [
-    "POST /v1/tokens",
-    { name: "t", scopes: ["read", "all"] },
-    422,
-    {
-      details: {
-        field: "scopes[1]",
-        message: expect.stringMatching(/^must be one of publish, read, .*publish:billing$/),
-      },
-    },
-  ],
-  [
-    "GET /v1/tokens",
-    undefined,
-    200,
-    { data: expect.not.arrayContaining([expect.objectContaining({ token: expect.anything() })]) },
-  ],
-  ["DELETE /v1/tokens/2", undefined, 200, { data: { rowid: 2 } }],
-  ["DELETE /v1/tokens/2", undefined, 404],
-  ["GET /v1/whoami", undefined, 200, { data: { scopes: ["admin"] } }],
-  ["GET /v1/whoami?full=true", undefined, 400, "full"],
-  ["GET /v1/doctor", undefined, 200],
-  [
-    "GET /health",
-    undefined,
-    200,
-    { data: { status: "ok", version: VERSION, store: "ok", engine: "running", instance: "test" } },
-  ],
+  ["POST /v1/tokens", { name: "t", scopes: ["read", "all"] }, 422, { details: SCOPES }],
   ["GET /openapi.json", undefined, 200, document],
 ];
 
