@@ -5,6 +5,7 @@ import { codeOfStatus, type ErrorBody, EvregError, messageOf } from "../domain/e
 import { withoutUserInfo } from "../domain/formats.ts";
 import { retryAfterMs } from "../domain/retry.ts";
 import { networkErrorCode } from "../domain/network-error.ts";
+import { BEARER_TOKEN } from "../domain/token-secret.ts";
 
 /** Requests under way at once; more wait for one of these. */
 const CONNECTIONS = 32;
@@ -167,8 +168,6 @@ interface ServerAddress {
 }
 
 const LOOPBACK = /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i;
-/** What may stand in a header after `Bearer `. */
-const TOKEN = /^[\w.~+/-]+=*$/;
 
 /** `usage` for an address or a token that cannot be used, or would not be safe to use. */
 export function checkTarget(options: {
@@ -179,7 +178,7 @@ export function checkTarget(options: {
   const { token, allowInsecureToken = false } = options;
   const url = parseUrl(options.url);
   const isExposed = url.protocol === "http:" && !LOOPBACK.test(url.hostname) && !allowInsecureToken;
-  if (token !== undefined && !TOKEN.test(token)) {
+  if (token !== undefined && !BEARER_TOKEN.test(token)) {
     const why = "The token has characters that no token has; was more than the token copied?";
     throw new EvregError("usage", why);
   }

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { BaseCommand, ConfigCommand, examples } from "../cli/base-command.ts";
 import { optionalArg, outputFileFlags, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
@@ -7,6 +8,7 @@ import { note } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
 import { escapeControl, escapeControlKeepingLines } from "../cli/io/text.ts";
 import { contextFor, readSettings } from "../cli/target/target.ts";
+import { usageError } from "../cli/usage-errors.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS } from "../config/keys.ts";
 import { exampleConfig, type ShownKey, shownKeys } from "../config/display.ts";
@@ -107,7 +109,14 @@ function uselessRetries({ delivery }: Config): readonly string[] {
 async function loadChecked(file: string | undefined): Promise<LoadedConfig> {
   const cwd = process.cwd();
   if (file === undefined) return loadConfig({ env: process.env, cwd });
-  if (file !== "-") return loadConfig({ env: {}, cwd, configFile: file });
+  if (file !== "-") {
+    // A pipe without a writer would be waited for.
+    if (statSync(file, { throwIfNoEntry: false })?.isFIFO() === true)
+      throw usageError(
+        `${file} is a pipe, and only files are read; give what it holds on stdin: evreg config check -`,
+      );
+    return loadConfig({ env: {}, cwd, configFile: file });
+  }
   const text = (await readInput(file)).toString("utf8");
   return loadConfig({ env: {}, cwd, configText: { name: "stdin", text } });
 }

@@ -4,7 +4,7 @@ import { optionalArg, textArg, textFlag, requiredFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { plainCommand } from "../cli/target/next-command.ts";
 import { escapeControl } from "../cli/io/text.ts";
-import { readCredential } from "../cli/io/prompts.ts";
+import { readToken } from "../cli/io/prompts.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { checkName, type Context, Contexts } from "../config/contexts.ts";
 import { EvregError } from "../domain/error.ts";
@@ -101,7 +101,7 @@ export class ContextAdd extends BaseCommand {
     const context: Context = {
       name,
       url: flags.url.replace(/\/+$/, ""),
-      ...(file === undefined ? {} : { token: await readCredential("token-file", file) }),
+      ...(file === undefined ? {} : { token: await readToken(file) }),
       ...(flags["allow-insecure-token"] ? { allowInsecureToken: true } : {}),
     };
     const you = await identityAt(context, flags.check);

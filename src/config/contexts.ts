@@ -10,6 +10,7 @@ import {
   syncFolderOf,
 } from "../runtime/files.ts";
 import { nearest } from "../domain/words/nearest.ts";
+import { isServerUrl } from "./value-kinds.ts";
 
 /** A server under a name of the user's own, with the token for it. */
 export interface Context {
@@ -92,16 +93,11 @@ export class Contexts {
   }
 
   #write(path: string, text: string): void {
-    try {
+    changing(path, () => {
       makeFolder(this.#folder);
       checkFolder(dirname(path));
       replaceFile(path, text, { durable: true });
-    } catch (error) {
-      if (error instanceof EvregError) throw error;
-      const why = (error as NodeJS.ErrnoException).code ?? String(error);
-      const message = `${path} could not be written (${why}). EVREG_CONFIG_DIR names another folder for what evreg keeps for you.`;
-      throw new EvregError("unavailable", message, {}, { cause: error });
-    }
+    });
   }
 
   #notFound(name: string): EvregError {
@@ -116,8 +112,21 @@ export class Contexts {
 /** A token that was in it does not come back after a power cut. */
 function remove(path: string): void {
   if (!existsSync(path)) return;
-  rmSync(path, { force: true });
-  syncFolderOf(path);
+  changing(path, () => {
+    rmSync(path, { force: true });
+    syncFolderOf(path);
+  });
+}
+
+function changing(path: string, change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    if (error instanceof EvregError) throw error;
+    const why = (error as NodeJS.ErrnoException).code ?? String(error);
+    const message = `${path} could not be changed (${why}). EVREG_CONFIG_DIR names another folder for what evreg keeps for you.`;
+    throw new EvregError("unavailable", message, {}, { cause: error });
+  }
 }
 
 /** @throws `usage` */
@@ -168,7 +177,7 @@ function orNone<T>(read: () => T): T | undefined {
 function parse(text: string, path: string): Omit<Context, "name"> {
   try {
     const { url, token, allowInsecureToken } = Object(JSON.parse(text)) as Readonly<Record<string, unknown>>;
-    if (typeof url === "string" && (token === undefined || typeof token === "string")) {
+    if (isServerUrl(url) && (token === undefined || typeof token === "string")) {
       const allowed = allowInsecureToken === true ? { allowInsecureToken } : {};
       return { url, ...(token === undefined ? {} : { token }), ...allowed };
     }

@@ -124,15 +124,15 @@ export const FILE: Kind<string> = { ...textKind("the path of a file", isPath), i
 /** Read without a slash at its end. */
 export const SERVER_URL: Kind<string> = {
   allowed: "an http: or https: address without user name, query or fragment",
-  read: (value) => (typeof value === "string" && isServerUrl(value) ? value.replace(/\/+$/, "") : undefined),
+  read: (value) => (isServerUrl(value) ? value.replace(/\/+$/, "") : undefined),
   advise: (value) =>
     typeof value === "string"
       ? `must be ${SERVER_URL.allowed}, not ${quoteShort(withoutUserInfo(value))}`
       : undefined,
 };
 
-function isServerUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
+export function isServerUrl(text: unknown): text is string {
+  if (typeof text !== "string" || !URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
   // Such as a password with a slash: the rest of it would pass for a path, and be shown.
   const plain = `${username}${password}${search}${hash}` === "" && !text.includes("@");

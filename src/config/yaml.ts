@@ -25,6 +25,13 @@ export interface YamlText {
   readonly faults: readonly { readonly line: number; readonly col: number; readonly message: string }[];
 }
 
+/** Of errors whose own message helps nobody. */
+const PLAIN_WORDS: Readonly<Record<string, string>> = {
+  MULTIPLE_DOCS: "a second document begins here, and only one is read",
+  // The parser has used up the stack.
+  RESOURCE_EXHAUSTION: "it is nested too deeply",
+};
+
 /** @param options `several`: documents; `merge`: `<<` stands for the members of another mapping */
 export function readYaml(
   text: string,
@@ -39,9 +46,8 @@ export function readYaml(
   const [first, ...others] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings]);
   if (first !== undefined) {
     const { code, message, pos } = first;
-    const what = code === "MULTIPLE_DOCS" ? "a second document begins here, and only one is read" : message;
     const more = others.length === 0 ? "" : `, and ${others.length.toLocaleString("en")} more`;
-    return { documents, lines, faults: [faultAt(pos[0], what + more)] };
+    return { documents, lines, faults: [faultAt(pos[0], PLAIN_WORDS[code] ?? message + more)] };
   }
   const faults = documents.flatMap(faultsIn).map(({ node, message }) => faultAt(startOf(node), message));
   return { documents, lines, faults };
@@ -61,14 +67,12 @@ function faultsIn(document: Document): readonly { readonly node: Node; readonly 
         refuse(node, `*${source} stands within &${source}, which it would repeat without end`);
     } else if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
     if (isMap(node))
-      for (const key of repeatedKeys(node)) refuse(key, `the key ${quoteShort(key.value)} is here twice`);
+      for (const key of repeatedKeys(node)) refuse(key, `the key ${quoteShort(key.source)} is here twice`);
     if (!isPair(node)) return;
     const named = (one: unknown): unknown => (isAlias(one) ? (anchors.get(one.source) ?? one) : one);
     const key = named(node.key);
-    if (isCollection(key) || (isScalar(key) && key.value instanceof Uint8Array)) {
-      const kind = isScalar(key) ? "binary" : isSeq(key) ? "a list" : "a mapping";
-      refuse(node.key as Node, `a key must be a text or a number, and this is ${kind}`);
-    }
+    const fault = keyFault(key);
+    if (fault !== undefined) refuse(node.key as Node, fault);
     // The parser makes a symbol of a `<<` that merges.
     if (!isScalar(key) || typeof key.value !== "symbol") return;
     const value = named(node.value);
@@ -79,14 +83,18 @@ function faultsIn(document: Document): readonly { readonly node: Node; readonly 
   return faults;
 }
 
+/** Why a key would not be the text that it is in the file: JSON has no other keys. */
+function keyFault(key: unknown): string | undefined {
+  if (isCollection(key)) return `a key must be a text, and this is ${isSeq(key) ? "a list" : "a mapping"}`;
+  if (!isScalar(key) || typeof key.value === "string" || typeof key.value === "symbol") return undefined;
+  if (typeof key.value === "number" && String(key.value) === key.source) return undefined;
+  return `the key ${key.source || "here"} is no text as it stands; write it in quotes`;
+}
+
 function repeatedKeys({ items }: YAMLMap): readonly Scalar[] {
   const seen = new Set<unknown>();
   const keys = items.map(({ key }) => key).filter((key) => isScalar(key));
-  return keys.filter(({ value }) => {
-    const isRepeated = seen.has(value);
-    seen.add(value);
-    return isRepeated;
-  });
+  return keys.filter(({ source }) => seen.size === seen.add(source).size);
 }
 
 /** Where in its text a node begins. */

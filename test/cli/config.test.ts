@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -84,11 +85,18 @@ test("the data folder that systemd names is shown with that source", () => {
 });
 
 test("a configuration with mistakes is not shown, but all its mistakes are", async () => {
+  spawnSync("mkfifo", [join(here, "pipe")]);
   await expectEach([
     ["config --port many", 2, "", /--port: port must be/],
     ["config show", 2, "", /EVREG_PORT: port must be/, { env: { EVREG_PORT: "many" } }],
     ["config check", 2, "", /EVREG_PORT/, { env: { EVREG_PORT: "many" } }],
     ["config check none.yaml", 2, "", /^Error: The configuration file \S+none\.yaml does not exist\. /],
+    [
+      "config check pipe",
+      2,
+      "",
+      /^Error: pipe is a pipe, and only files are read; give what it holds on stdin/,
+    ],
     ["config check -", 2, "", /^Error: stdin:2:1: prot /, { input: "port: 80\nprot: 1\n" }],
   ]);
 });

@@ -88,11 +88,15 @@ test("a damaged context is named with what is wrong, hides no other, and can be 
 
 test("a context that the server refuses is not saved, unless the check is turned off", async () => {
   writeFileSync(join(folder.path, "wrong.token"), `${admin.slice(0, -2)}xx`);
+  writeFileSync(join(folder.path, "two.token"), `${admin}\n${reader}`);
+  const held = /^Error: --token-file: two\.token must hold a token and nothing else/;
   const away = "context add away --url http://127.0.0.1:9";
   const insecure = "context add far --url http://events.example.com --token-file admin.token --no-check";
   const data = { name: "away", url: "http://127.0.0.1:9", has_token: false, in_use: false };
   await expectEach([
     [add("prod --token-file wrong.token"), 4, ""],
+    [add("prod --token-file two.token"), 2, "", held],
+    ["actions --token-file two.token", 2, "", held],
     [add("prod"), 4, ""],
     [away, 6, ""],
     [insecure, 2, "", /unencrypted.*\nTo allow it: EVREG_ALLOW_INSECURE_TOKEN=true\n$/s],

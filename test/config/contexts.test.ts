@@ -63,6 +63,12 @@ test("a context is in use until another is chosen or it is removed", () => {
   expect(contexts.names()).toEqual([]);
 });
 
+test("a folder in the place of a context's file is named, and not removed", () => {
+  mkdirSync(join(config, "contexts", "prod.json"), { recursive: true, mode: 0o700 });
+  expect(() => contexts.get("prod")).toThrow(/prod\.json is not a small file/);
+  expect(() => contexts.remove("prod")).toThrow(/prod\.json could not be changed \(ERR_FS_EISDIR\)/);
+});
+
 test("a missing context is reported with the name that was probably meant", () => {
   expect(() => contexts.get("prod")).toThrow(/no context "prod"; there are none yet/);
   contexts.save(PROD);
@@ -82,7 +88,16 @@ test.each(["", "Prod", "../x", "a/b", ".hidden", "a b", "a\n", "x".repeat(65)])(
 
 test("a file that is not a context is reported with what to do", () => {
   contexts.save(PROD);
-  for (const text of ["", "{", "[]", "7", '{"token":"x"}', '{"url":1}', '{"url":"x","token":1}']) {
+  for (const text of [
+    "",
+    "{",
+    "[]",
+    "7",
+    '{"token":"x"}',
+    '{"url":1}',
+    '{"url":"x"}',
+    '{"url":"http://x","token":1}',
+  ]) {
     writeFileSync(join(config, "contexts", "prod.json"), text);
     expect(() => contexts.get("prod")).toThrow(/prod\.json does not hold a context.*evreg context add/);
   }
@@ -119,6 +134,6 @@ describe.skipIf(process.platform === "win32")("files that others could write or 
     mkdirSync(folder.path, { recursive: true });
     writeFileSync(join(folder.path, "file"), "");
     const inFile = new Contexts(join(folder.path, "file", "evreg"));
-    expect(() => inFile.save(PROD)).toThrow(/could not be written \(ENOTDIR\).*EVREG_CONFIG_DIR/);
+    expect(() => inFile.save(PROD)).toThrow(/could not be changed \(ENOTDIR\).*EVREG_CONFIG_DIR/);
   });
 });

@@ -118,11 +118,11 @@ describe("a file's mistake is reported with its key, line and column, and what i
     ],
     [
       "port: 1\n? [a]\n: 2",
-      "2:3: this is not the YAML evreg reads: a key must be a text or a number, and this is a list",
+      "2:3: this is not the YAML evreg reads: a key must be a text, and this is a list",
     ],
     [
       "!!binary aGVsbG8=: 1",
-      "1:10: this is not the YAML evreg reads: a key must be a text or a number, and this is binary",
+      "1:10: this is not the YAML evreg reads: the key aGVsbG8= is no text as it stands; write it in quotes",
     ],
     [
       "ui: &ui\n  <<: *ui",

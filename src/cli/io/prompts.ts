@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import { createInterface as createQuestions } from "node:readline/promises";
 import { Writable } from "node:stream";
+import { BEARER_TOKEN } from "../../domain/token-secret.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
@@ -62,6 +63,16 @@ export async function readCredential(flag: string, path: string): Promise<string
   const credential = text.trim();
   if (credential === "") throw usageError(`--${flag}: ${path === "-" ? "the input" : path} is empty.`);
   return credential;
+}
+
+/** @throws EvregError `usage` for a file that holds anything but one token */
+export async function readToken(path: string): Promise<string> {
+  const token = await readCredential("token-file", path);
+  if (BEARER_TOKEN.test(token)) return token;
+  const held = path === "-" ? "the input" : path;
+  throw usageError(
+    `--token-file: ${held} must hold a token and nothing else, such as evreg_ and 36 letters and digits.`,
+  );
 }
 
 /** A line typed on the terminal without being shown there; empty when it ends before one (Ctrl-D). */

@@ -40,6 +40,8 @@ export interface Problem {
 
 /** Levels of a value: the limit of a payload, and what a file puts around it. */
 const MAX_LEVELS = 100;
+const TOO_DEEP = `is nested deeper than ${MAX_LEVELS} levels`;
+const NOT_JSON = "must be a value that JSON has";
 
 /**
  * The documents of a YAML or JSON file. JSON goes by the rules of a request's body: no key twice, nothing behind its end.
@@ -98,7 +100,8 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
     try {
       const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
       const odd = notJson(value, []);
-      if (odd !== undefined) problems.push({ place: place(odd), message: "must be a value that JSON has" });
+      if (odd !== undefined)
+        problems.push({ place: place(odd), message: odd.length > MAX_LEVELS ? TOO_DEEP : NOT_JSON });
       // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.
       else documents.push({ value: parseText(JSON.stringify(value)), place });
     } catch (error) {

@@ -6,7 +6,7 @@ import type { Config } from "../../config/keys.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note, stderrLogger } from "../io/output.ts";
-import { readCredential } from "../io/prompts.ts";
+import { readToken } from "../io/prompts.ts";
 import { DATA_FILE } from "../../runtime/data-files.ts";
 import { findServer, readTokenFile, tokenFileOf } from "../../runtime/find-server.ts";
 import { escapeControlKeepingLines } from "../io/text.ts";
@@ -88,7 +88,7 @@ export function mustBeInFolder({ database }: Pick<Config, "database">, instead: 
 /** Finds the target without opening a data folder. */
 export async function findTarget(flags: TargetFlags, configFolder: string): Promise<Target | FolderTarget> {
   const tokenFile = flags["token-file"];
-  const token = tokenFile === undefined ? flags.token : await readCredential("token-file", tokenFile);
+  const token = tokenFile === undefined ? flags.token : await readToken(tokenFile);
   const loaded = await readSettings({ ...flags, token });
   const server = await serverFor({ ...flags, token }, loaded, configFolder);
   if (server !== undefined) return connected(server);

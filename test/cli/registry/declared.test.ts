@@ -113,7 +113,15 @@ describe("a mistake is reported with its line", () => {
     ["x-a: &a [b]\nx-c:\n  <<: [{ d: 1 }, *a]", /^registry\.yaml:3: .*: << takes a mapping, or a list/],
     ["x-a:\n  <<: *b", /^registry\.yaml:2: .*: no anchor &b stands before this \*b$/],
     ["x-a: *b", /^registry\.yaml:1: .*: no anchor &b stands before this \*b$/],
-    ["x-a:\n  ? [b]\n  : c", /^registry\.yaml:2: .*: a key must be a text or a number, and this is a list$/],
+    ["x-a:\n  ? [b]\n  : c", /^registry\.yaml:2: .*: a key must be a text, and this is a list$/],
+    ["x-a: { <<: { b: 1 },\n  <<: { c: 1 } }", /^registry\.yaml:2: .*: the key "<<" is here twice$/],
+    ["x-a: { 200: 1,\n  '200': 2 }", /^registry\.yaml:2: .*: the key "200" is here twice$/],
+    ...["~", "true", "1.50", "0x10", "12345678901234567890"].map((key): [string, RegExp] => [
+      `x-a:\n  ${key}: 1`,
+      new RegExp(`^registry\\.yaml:2: .*: the key ${key} is no text as it stands; write it in quotes$`),
+    ]),
+    [`x-a: ${"[".repeat(20_000)}${"]".repeat(20_000)}`, /^registry\.yaml:1: .*: it is nested too deeply$/],
+    [`x-a: ${"[".repeat(200)}${"]".repeat(200)}`, /^registry\.yaml:1: is nested deeper than 100 levels$/],
     ["x-a: &a [b]\nx-c:\n  *a : d", /^registry\.yaml:3: .* and this is a list$/],
     ["x-a: !!binary aGk=", /^registry\.yaml:1: must be a value that JSON has$/],
   ])("%#", async (text, expected) => {
