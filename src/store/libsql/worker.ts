@@ -1,8 +1,7 @@
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { countStoredEvents } from "../sql/events/counts.ts";
-import { type Operations, read, write } from "../sql/operation.ts";
-import { OPERATIONS } from "../sql/operations.ts";
-import { type Notice, prepareData, releasedNotice } from "../sql/prepare.ts";
+import { type Notice, type Operations, read, write } from "../sql/operation.ts";
+import { OPERATIONS, prepareData } from "../sql/operations.ts";
 import { ALL, releaseLeases } from "../sql/queue/leases.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
@@ -53,11 +52,14 @@ async function prepare(
   { nowMs, encryption, path }: WriterSetup,
   opened: readonly Notice[],
 ): Promise<OpenReport<ReaderSetup>> {
-  const notices = [...opened];
   const prepared = await prepareData((step) => connection.write(step), nowMs, "the data file");
-  notices.push(...prepared.notices);
+  const notices = [...opened, ...prepared.notices];
   // The file's lock proves that nobody works on its leases.
-  notices.push(...releasedNotice(await connection.write((work) => releaseLeases(work, nowMs, ALL))));
+  const deliveries = await connection.write((work) => releaseLeases(work, nowMs, ALL));
+  if (deliveries > 0) {
+    const message = "Deliveries that were under way at a crash are due again.";
+    notices.push({ level: "info", details: { deliveries }, message });
+  }
   await connection.write(countStoredEvents);
   return {
     operations: traitsOf(operations),

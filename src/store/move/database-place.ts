@@ -3,21 +3,20 @@ import { resolve } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { fileTimestamp } from "../../runtime/clock.ts";
 import { DatabaseConnection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
-import { makeTables } from "../postgres/make-tables.ts";
-import { ARRIVING, LAST_MOVED, movedSchema } from "../postgres/moved-schema.ts";
+import { ARRIVING, LAST_MOVED, makeTables, movedSchema } from "../postgres/make-tables.ts";
 import { IS_LIVING } from "../postgres/nodes.ts";
 import { FORM, SCHEMA } from "../postgres/tables.ts";
 import type { Sql } from "../sql/sql.ts";
 import { keysOf, linesIn, MOVED_TABLES } from "./moved-tables.ts";
-import type { MoveEngine } from "./pass.ts";
 import {
   identify,
+  type MoveEngine,
   type MovePlace,
   mustBeBegun,
   type OpenSource,
   type OpenTarget,
   type SourceFacts,
-} from "./place.ts";
+} from "./pass.ts";
 
 /** The longest that a statement may take, such as one that counts all events. */
 const STATEMENT_TIMEOUT_MS = 600_000;

@@ -7,31 +7,33 @@ import { silentLogger } from "../../runtime/logger.ts";
 import { removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import { LARGE_CACHE, WriteConnection, withDatabase } from "../libsql/connection.ts";
 import {
+  arrivingFile,
   dataFileOf,
   fileError,
   folderError,
   hasDataAt,
   inUseError,
   isEvregs,
+  lastMovedFile,
   move,
+  movedFile,
   prepareFolder,
 } from "../libsql/files/data-folder.ts";
 import { dataIdentity, lastNumber, setLastNumber } from "../libsql/files/id-reservation.ts";
-import { arrivingFile, lastMovedFile, movedFile } from "../libsql/files/moved-file.ts";
-import { withoutLog } from "../libsql/files/rewrite-file.ts";
+import { withoutLog } from "../libsql/files/open-file.ts";
 import { createTables, FORM, markForm, mustBeAsMade, readForm } from "../libsql/files/schema.ts";
 import type { SyncSql } from "../libsql/statements.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { keysOf, linesIn } from "./moved-tables.ts";
-import type { MoveEngine } from "./pass.ts";
 import {
   identify,
+  type MoveEngine,
   type MovePlace,
   mustBeBegun,
   type OpenSource,
   type OpenTarget,
   type SourceFacts,
-} from "./place.ts";
+} from "./pass.ts";
 
 const engine: MoveEngine = {
   async checksum(sql, table, range) {

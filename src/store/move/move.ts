@@ -1,8 +1,7 @@
 import { EvregError, messageOf } from "../../domain/error.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { StoreThread } from "../thread/store-threads.ts";
-import type { PassResult } from "./pass.ts";
-import { MoveProgress } from "./progress.ts";
+import { MoveProgress, type PassResult } from "./pass.ts";
 
 export interface NamedPlace {
   /** The folder, the file of a backup, or the address of a database without what is secret in it. */

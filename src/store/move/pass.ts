@@ -13,7 +13,6 @@ import {
   startOf,
   storeRows,
 } from "./moved-tables.ts";
-import type { MoveProgress } from "./progress.ts";
 
 export interface MoveEngine {
   /** Answers the checksum of the rows in a range: the same where they are the same, in whichever engine. */
@@ -24,18 +23,120 @@ export interface MoveEngine {
   setLastNumber(sql: Sql, table: MovedTable, last: number): Promise<void>;
 }
 
+// A move needs two places of data, one of each engine. What each can do is the same.
+
 /** Where data are moved from: one state of them, which nobody changes meanwhile. */
-export interface MoveSource {
+export interface OpenSource {
   readonly engine: MoveEngine;
   readonly sql: Sql;
+  readonly dataId: string;
+  /** Whether nobody serves the data while this is open, so that the move can come to its end. */
+  readonly isAtRest: boolean;
+  /** The name under which the data are kept that were moved away before; they are only to complete that move. */
+  readonly kept?: string | undefined;
+  /**
+   * Has servers find no data here any more. Answers under which name they are kept.
+   * @param where they are then, which a database remembers for its messages
+   */
+  leave(where: string): Promise<string>;
 }
 
-/** Where data are moved to. Nobody opens it before the move has ended. */
-export interface MoveTarget {
+/** Where data are moved to, while it is open. Servers do not find them there before they have arrived. */
+export interface OpenTarget {
   /** What messages call it. */
   readonly where: string;
   readonly engine: MoveEngine;
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** Has servers find them. */
+  arrive(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a target has to know of the source. */
+export type SourceFacts = Pick<OpenSource, "dataId" | "kept">;
+
+export interface MovePlace {
+  /**
+   * Opens the data that are here for `act`. Once it has resolved, what `leave` did is durable.
+   * @throws EvregError `not_found` without data; `conflict` while a server has them and lets nobody read beside it; `usage` for
+   * data of another form
+   */
+  from<T>(act: (source: OpenSource) => Promise<T>): Promise<T>;
+  /**
+   * Opens the data that are to become those of the source, which may have been begun.
+   * @throws EvregError `conflict` where there are data already, or those of another move
+   */
+  to(source: SourceFacts): Promise<OpenTarget>;
+}
+
+/**
+ * Refuses to move once more what was moved away before, where this is not the end of that move: others may have gone on with it.
+ * @throws EvregError `conflict`
+ */
+export function mustBeBegun(isBegun: boolean, { kept }: SourceFacts, where: string): void {
+  if (isBegun || kept === undefined) return;
+  const message = `The data were moved away already and are kept as ${kept}, and no move of them into ${where} is left to be finished. Use them where they are now, or move them on from there.`;
+  throw new EvregError("conflict", message);
+}
+
+/**
+ * Gives data that are only begun their identity.
+ * @param advice what to do where these are other data
+ * @throws EvregError `conflict` where they are
+ */
+export async function identify(sql: Sql, dataId: string, where: string, advice: string): Promise<void> {
+  // The actions are moved first, and there are always some.
+  await sql.run(
+    `INSERT INTO data_identity (one, id) VALUES (1, ?)
+      ON CONFLICT (one) DO UPDATE SET id = excluded.id WHERE NOT EXISTS (SELECT 1 FROM action)`,
+    dataId,
+  );
+  if ((await sql.value<string>("SELECT id FROM data_identity")) === dataId) return;
+  const message = `In ${where} a move of other data was begun. To give that one up, ${advice}; or name another place with --to.`;
+  throw new EvregError("conflict", message);
+}
+
+/**
+ * How far a move is, and whether it is to end: memory that its thread shares with the one that started it, which can then show it
+ * at any time.
+ */
+export class MoveProgress {
+  readonly memory: SharedArrayBuffer;
+  readonly #cells: BigInt64Array;
+
+  constructor(memory = new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT)) {
+    this.memory = memory;
+    this.#cells = new BigInt64Array(memory);
+  }
+
+  /** How many rows there are in all; 0 until that is known. */
+  get rows(): number {
+    return Number(Atomics.load(this.#cells, 0));
+  }
+
+  /** How many of them are the same in both places by now. */
+  get same(): number {
+    return Number(Atomics.load(this.#cells, 1));
+  }
+
+  begin(rows: number): void {
+    Atomics.store(this.#cells, 0, BigInt(rows));
+  }
+
+  passed(rows: number): void {
+    Atomics.add(this.#cells, 1, BigInt(rows));
+  }
+
+  /** Has the move end before its next chunk. */
+  end(): void {
+    Atomics.store(this.#cells, 2, 1n);
+  }
+
+  /** @throws EvregError `unavailable` once it is to end */
+  mustGoOn(): void {
+    if (Atomics.load(this.#cells, 2) === 0n) return;
+    throw new EvregError("unavailable", "The move was interrupted.");
+  }
 }
 
 export interface PassResult {
@@ -57,8 +158,8 @@ export interface PassResult {
  * @throws EvregError `invalid` for rows that the target cannot hold
  */
 export async function makeSame(
-  source: MoveSource,
-  target: MoveTarget,
+  source: OpenSource,
+  target: OpenTarget,
   progress: MoveProgress,
 ): Promise<PassResult> {
   const counts = await countsOf(source.sql);
@@ -125,8 +226,8 @@ async function nextChunk(
 }
 
 async function makeChunkSame(
-  source: MoveSource,
-  target: MoveTarget,
+  source: OpenSource,
+  target: OpenTarget,
   table: MovedTable,
   range: KeyRange,
 ): Promise<{ readonly checksum: string; readonly changed: number }> {
@@ -174,7 +275,7 @@ async function rowsByKey(sql: Sql, table: MovedTable, range: KeyRange): Promise<
 }
 
 /** Makes the numbers of the target go on after the last ones that the source gave. */
-export async function continueNumbers(source: MoveSource, target: MoveTarget): Promise<void> {
+export async function continueNumbers(source: OpenSource, target: OpenTarget): Promise<void> {
   await target.transaction(async (sql) => {
     for (const table of MOVED_TABLES) {
       const { name, numbers } = table;

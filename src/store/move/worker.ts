@@ -1,9 +1,7 @@
 import { StoreWorker } from "../thread/worker.ts";
 import { databasePlace } from "./database-place.ts";
 import { filePlace } from "./file-place.ts";
-import { continueNumbers, makeSame } from "./pass.ts";
-import type { MovePlace, OpenTarget } from "./place.ts";
-import { MoveProgress } from "./progress.ts";
+import { continueNumbers, makeSame, type MovePlace, MoveProgress, type OpenTarget } from "./pass.ts";
 import type { MoveReport, NamedPlace } from "./move.ts";
 
 async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuffer): Promise<MoveReport> {

@@ -2,7 +2,6 @@ import { hostname } from "node:os";
 import type { Node } from "../../domain/operations.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
-import { disagreements, type NodeSettings, type SetNode } from "../rules/node-settings.ts";
 import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
 import type { Work } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
@@ -36,6 +35,16 @@ export const IS_LIVING = "ended IS NULL AND until > clock_timestamp()";
 /** Has nodes whose lease is over take part no more, unless they begin anew. */
 export const END_DEAD =
   "UPDATE node SET ended = clock_timestamp() WHERE ended IS NULL AND until < clock_timestamp()";
+
+/** What a node runs by, of which all on one database should have the same: texts by their names. */
+export type NodeSettings = Readonly<Record<string, string>>;
+
+/** A node as people know it, with what it runs by. */
+export interface SetNode {
+  readonly host: string;
+  readonly pid: number;
+  readonly settings: NodeSettings;
+}
 
 /** A node, as it says of itself. */
 export interface NodeIdentity extends Owner {
@@ -173,4 +182,26 @@ export async function disagreementsOf(work: Work): Promise<readonly string[]> {
   );
   const nodes = owners.map((owner) => JSON.parse(owner) as Partial<SetNode>);
   return disagreements(nodes.filter((node): node is SetNode => node.settings !== undefined));
+}
+
+/** So many of the nodes that have a value are named. */
+const MAX_NAMED = 3;
+
+/** Says of each setting that nodes have different values of who has which, such as `retention.events is "30d" at …`. */
+export function disagreements(nodes: readonly SetNode[]): readonly string[] {
+  const names = new Set(nodes.flatMap(({ settings }) => Object.keys(settings)));
+  return [...names].flatMap((name) => {
+    const byValue = Map.groupBy(nodes, ({ settings }) => settings[name] ?? "null");
+    if (byValue.size < 2) return [];
+    const values = [...byValue].map(([value, having]) => {
+      return `${value === "null" ? "not set" : value} at ${named(having)}`;
+    });
+    return [`${name} is ${values.join(", and ")}`];
+  });
+}
+
+function named(nodes: readonly SetNode[]): string {
+  const names = nodes.slice(0, MAX_NAMED).map(({ host, pid }) => `${host} (process ${pid})`);
+  const more = nodes.length - names.length;
+  return more === 0 ? names.join(", ") : `${names.join(", ")} and ${more} more`;
 }

@@ -1,14 +1,13 @@
 import { EvregError } from "../../domain/error.ts";
 import { type SharedClock, systemClock } from "../../runtime/clock.ts";
 import { silentLogger } from "../../runtime/logger.ts";
-import type { NodeSettings } from "../rules/node-settings.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import type { Store } from "../store.ts";
 import { singleWrite } from "../thread/protocol.ts";
 import { createStore, type StoreOptions, threadCalls } from "../thread/store.ts";
 import { StoreThreads } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
-import type { Sharing } from "./nodes.ts";
+import type { NodeSettings, Sharing } from "./nodes.ts";
 import { Membership } from "./membership.ts";
 import type { DatabaseWriterSetup, OwnOperations } from "./worker.ts";
 

@@ -140,3 +140,10 @@ export function joined<C, R>(
 export function kept<C, R>(operation: WriteOperation<C, R>): WriteOperation<C, R> {
   return { ...operation, isKept: true };
 }
+
+/** What the log is to say of data that were opened. */
+export interface Notice {
+  readonly level: "info" | "warn";
+  readonly details: object;
+  readonly message: string;
+}

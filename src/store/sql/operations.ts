@@ -23,13 +23,14 @@ import * as deliveries from "./queue/deliveries.ts";
 import * as claims from "./queue/claim.ts";
 import { listDeliveries } from "./queue/delivery-list.ts";
 import * as leases from "./queue/leases.ts";
-import { moveWaits } from "./queue/move-waits.ts";
+import { moveWaits, moveWaitsAtStart } from "./queue/move-waits.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import {
   each,
   joined,
   kept,
   longRead,
+  type Notice,
   type Operations,
   read,
   type Work,
@@ -147,6 +148,26 @@ export const OPERATIONS = {
     removeExpired: write(stats.removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
   },
 } as const satisfies Operations;
+
+/**
+ * Brings data that were opened up to date, each step in a transaction of its own.
+ * @param place what messages call the data
+ */
+export async function prepareData(
+  transaction: <T>(step: (work: Work) => Promise<T>) => Promise<T>,
+  nowMs: number,
+  place: string,
+): Promise<{ readonly isNew: boolean; readonly notices: readonly Notice[] }> {
+  const notices: Notice[] = [];
+  const isNew = await transaction((work) => actions.ensureServiceActions(work, nowMs));
+  const setBack = await transaction((work) => moveWaitsAtStart(work, nowMs));
+  if (setBack !== undefined) {
+    const message = `The clock is behind the latest time in ${place}, and what waits was moved with it. Let a time service set the clock.`;
+    notices.push({ level: "warn", details: setBack, message });
+  }
+  await transaction((work) => credentials.deleteExpiredSecrets(work, nowMs));
+  return { isNew, notices };
+}
 
 /** A write whose answers come with payloads. */
 function claiming<C, R>(run: (work: Work, call: C) => Promise<R>): WriteOperation<C, R> {

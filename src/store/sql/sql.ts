@@ -1,4 +1,7 @@
-import { invalidField } from "../../domain/error.ts";
+import { EvregError, invalidField } from "../../domain/error.ts";
+import { NO_SETTINGS, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
+import { parseText } from "../../json/parse.ts";
+import { toIso } from "../../runtime/clock.ts";
 
 /**
  * What a failure means for the connection it was seen on.
@@ -114,3 +117,39 @@ export async function updateRow(sql: Sql, table: string, rowid: number, changes:
 /** The times that can be written as ISO 8601 with four digits for the year. */
 export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
 export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** A record as its query answers it: the members `N` are numbers, times in milliseconds since the epoch and flags as 0 or 1. */
+export type StoredRecord<T, N extends keyof T> = {
+  readonly [K in keyof T]: K extends N ? (null extends T[K] ? number | null : number) : T[K];
+};
+
+export function isoOrNull(epochMs: number | null): string | null {
+  return epochMs === null ? null : toIso(epochMs);
+}
+
+/**
+ * Parses JSON that evreg has written itself.
+ * @throws EvregError `internal` for what it could not have written
+ */
+export function parseStored(text: string): unknown {
+  try {
+    return parseText(text);
+  } catch {
+    const message =
+      "A record in the data file has JSON that evreg could not have written. `evreg doctor --deep` tells which; restore a backup from before.";
+    throw new EvregError("internal", message);
+  }
+}
+
+export function settingsToJson(settings: SubscriptionSettings): string | null {
+  const named = Object.entries(settings).filter(
+    ([name, value]) => value !== NO_SETTINGS[name as keyof SubscriptionSettings],
+  );
+  return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));
+}
+
+export function settingsFromJson(text: string | null): SubscriptionSettings {
+  return text === null
+    ? NO_SETTINGS
+    : { ...NO_SETTINGS, ...(parseStored(text) as Partial<SubscriptionSettings>) };
+}

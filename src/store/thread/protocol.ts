@@ -2,8 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
 import type { CommitMeasures } from "../../metrics/counters.ts";
 import type { StoreChange } from "../store.ts";
-import type { OperationsTraits, Work } from "../sql/operation.ts";
-import type { Notice } from "../sql/prepare.ts";
+import type { Notice, OperationsTraits, Work } from "../sql/operation.ts";
 import { EngineFailure, type FailureKind } from "../sql/sql.ts";
 
 /** What threads of the store are asked, and what they answer. */

@@ -22,7 +22,6 @@ import type {
   RecordedLeases,
   WireRecordOutcome,
 } from "../sql/queue/wire.ts";
-import { settingsFromJson } from "../sql/stored-record.ts";
 import type {
   Operations,
   OperationTraits,
@@ -30,7 +29,7 @@ import type {
   ReadOperation,
   WriteOperation,
 } from "../sql/operation.ts";
-import { checkText } from "../sql/sql.ts";
+import { checkText, settingsFromJson } from "../sql/sql.ts";
 import type { OpenReport } from "./protocol.ts";
 import type { StoreThreads, StoreThreadsOptions } from "./store-threads.ts";
 import type { ByteWriter, WriteQueue, WriteReply } from "./write-queue.ts";

@@ -7,7 +7,7 @@ import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { engineFailure, isNoDatabase, type SyncSql } from "../statements.ts";
 import { fileError, mustBeWritable } from "./data-folder.ts";
 import { forEachPayload, isKnownForm, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
-import { vaultsOf } from "./rewrite-file.ts";
+import { vaultsOf } from "./open-file.ts";
 import { FORM, mustBeAsMade, readForm } from "./schema.ts";
 
 /** What a whole data file holds. */

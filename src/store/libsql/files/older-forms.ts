@@ -31,7 +31,7 @@ const WAITS_IN_ORDER = `o.state = ${DELIVERY_STATE.pending} AND ${IS_ORDERED}
   AND NOT EXISTS (SELECT 1 FROM main.lease AS l WHERE l.delivery_id = o.rowid)`;
 
 /**
- * Makes the columns of an order by one key. All that is not leased is behind; `placeFirst` in rewrite-file.ts makes the first due.
+ * Makes the columns of an order by one key. All that is not leased is behind; `placeFirst` in open-file.ts makes the first due.
  */
 function oneOrder(pointer: string, key: string, dueMs: string): OlderForm["columns"] {
   return {

@@ -1,11 +1,33 @@
-import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { WriteConnection } from "../connection.ts";
-import type { Notice } from "../../sql/prepare.ts";
+import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
+import { messageOf } from "../../../domain/error.ts";
+import { WHOLE_KEY } from "../../../domain/order-key.ts";
+import { withFile } from "../../../runtime/files.ts";
+import {
+  type EncryptionKeys,
+  proofOf,
+  resealed,
+  type SecretTexts,
+  type Vaults,
+  vaultsFor,
+  whyLocked,
+} from "../../secret-cipher.ts";
+import type { Notice } from "../../sql/operation.ts";
+import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
+import { addressOf, LARGE_CACHE, WriteConnection } from "../connection.ts";
 import type { SyncSql } from "../statements.ts";
-import { mustBeKnown } from "./data-folder.ts";
+import {
+  fileBehindLink,
+  fileError,
+  move,
+  mustBeKnown,
+  removeCopies,
+  replaceFile,
+  unfinishedCopy,
+} from "./data-folder.ts";
+import { mustBeAt } from "./file-guard.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";
-import { rewriteFile, storeProof, vaultsOf } from "./rewrite-file.ts";
-import { createTables, markForm, mustBeAsMade, readForm } from "./schema.ts";
+import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
+import { createTables, FORM, markForm, mustBeAsMade, readForm } from "./schema.ts";
 
 interface OpenedFile {
   readonly connection: WriteConnection;
@@ -61,4 +83,212 @@ async function makeFile(connection: WriteConnection, encryption: EncryptionKeys 
   });
   // The form must be readable from the file itself, see `admittedVersion`.
   connection.checkpoint();
+}
+
+function storeProof(sql: SyncSql, database: "main" | "made", keys: EncryptionKeys | undefined): void {
+  if (keys === undefined) return;
+  sql.run(`INSERT INTO ${database}.encryption (one, proof) VALUES (1, ?)`, proofOf(keys.key));
+}
+
+/**
+ * Refuses a file whose secrets none of these keys opens. Only reads.
+ * @throws EvregError `usage` with the key that is missing or wrong
+ */
+export function vaultsOf(sql: SyncSql, path: string, keys: EncryptionKeys | undefined): Vaults {
+  const vaults = vaultsFor(sql.value<string | undefined>("SELECT proof FROM encryption"), keys);
+  if (vaults !== undefined) return vaults;
+  throw fileError("usage", path, whyLocked(path, keys));
+}
+
+// A file of an older form, or one whose secrets get another key, is written anew beside itself: the rows of each table are copied
+// into a file of today's form, which then takes its place. Nothing is changed in the old file, so a kill at any moment leaves
+// one of the two whole. The old one's lock is held until it has been replaced, so that nobody writes to it meanwhile.
+
+/**
+ * Writes the file anew where that is needed. The connection is not to be used afterwards, as it has the old file.
+ * @returns what was done; `undefined` where the file is as it should be
+ * @throws EvregError `unavailable` when it cannot be done, and nothing was changed
+ */
+function rewriteFile(
+  connection: WriteConnection,
+  path: string,
+  keys: EncryptionKeys | undefined,
+): readonly Notice[] | undefined {
+  const file = fileBehindLink(path);
+  const made = unfinishedCopy(file);
+  const sql = connection.read;
+  const vaults = vaultsOf(sql, path, keys);
+  const version = readForm(sql);
+  const isOlder = version !== FORM;
+  if (!isOlder && !vaults.isNewKey) return undefined;
+  removeCopies(unfinishedCopy(file, ""));
+  try {
+    withoutLog(sql, file);
+    const subscriptions = writeAnew(sql, made, version, vaults, keys);
+    mustBeAt(path, connection.file);
+    const notices: Notice[] = [];
+    if (isOlder) {
+      const details = { form: FORM, copy: replaceFile(file, made, KEPT_AS) };
+      const message = "The data file was brought up to date; a copy from before is kept.";
+      notices.push({ level: "info", details, message });
+    } else {
+      // The old file is not kept where only its secrets were to be encrypted: it holds them as they are.
+      move(made, file);
+    }
+    if (vaults.isNewKey) {
+      const message =
+        "Secrets are encrypted with the key from now on. Copies that upgrades have kept hold them as they were then; remove those.";
+      notices.push({ level: "info", details: { subscriptions }, message });
+    }
+    return notices;
+  } catch (error) {
+    removeCopies(made);
+    const what = isOlder ? `brought from form ${version} to ${FORM}` : "encrypted";
+    const message = `The data file ${path} could not be ${what}: ${messageOf(error)}. Nothing was changed.`;
+    throw fileError("unavailable", path, message, { version }, error);
+  }
+}
+
+/** Moves the log into the file and ends it: a log that is left would be taken for that of another file that gets its name. */
+export function withoutLog(sql: SyncSql, file: string): void {
+  sql.run("PRAGMA locking_mode = EXCLUSIVE");
+  const mode = sql.value<string>("PRAGMA journal_mode = DELETE");
+  if (mode !== "delete") throw new Error(`the log could not be ended (the mode is ${mode})`);
+  // While the lock is held the engine keeps the journal of that change, which is done.
+  rmSync(`${file}-journal`, { force: true });
+}
+
+/** @returns how many subscriptions have secrets */
+function writeAnew(
+  sql: SyncSql,
+  path: string,
+  version: number,
+  vaults: Vaults,
+  keys: EncryptionKeys | undefined,
+): number {
+  closeSync(openSync(path, "wx", 0o600));
+  sql.run("ATTACH ? AS made", addressOf(path));
+  // Nothing of the new file counts before all of it is on the disk.
+  sql.run("PRAGMA made.journal_mode = OFF");
+  sql.run("PRAGMA made.synchronous = OFF");
+  sql.run(`PRAGMA made.${LARGE_CACHE}`);
+  // Damage in the old file, such as a delivery without its event, is copied.
+  sql.run("PRAGMA foreign_keys = OFF");
+  createTables(sql, "made");
+  copyTables(sql, version);
+  placeFirst(sql, olderForm(version));
+  if (version === SHORTENED_FORM) copyRestored(sql, version);
+  const subscriptions = copySecrets(sql, version, vaults);
+  storeProof(sql, "made", keys);
+  // Which numbers were given, those of what was removed included, so that none is given again.
+  sql.run("DELETE FROM made.sqlite_sequence");
+  sql.run("INSERT INTO made.sqlite_sequence (name, seq) SELECT name, seq FROM main.sqlite_sequence");
+  markForm(sql, "made");
+  sql.run("DETACH made");
+  withFile(path, "r+", fsyncSync);
+  return subscriptions;
+}
+
+/** Tables that are not copied as they are: counts are made at the start, the others below. */
+const APART = new Set(["event_count", "write_check", "subscription_secret", "encryption"]);
+
+function copyTables(sql: SyncSql, version: number): void {
+  const older = olderForm(version);
+  const tables = sql.rows<{ name: string }>(
+    "SELECT name FROM made.sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'",
+  );
+  for (const { name: table } of tables) {
+    if (APART.has(table) || (table === "event" && version === SHORTENED_FORM)) continue;
+    const oldColumns = columnsOf(sql, table, "main");
+    const source = older.tables[table] ?? (oldColumns.length > 0 ? `main.${table}` : undefined);
+    if (source === undefined) continue;
+    const columns = columnsOf(sql, table, "made").flatMap((column) => {
+      const isSame = older.tables[table] !== undefined || oldColumns.includes(column);
+      const value = older.columns[`${table}.${column}`] ?? (isSame ? `o.${column}` : undefined);
+      return value === undefined ? [] : [{ column, value }];
+    });
+    const names = columns.map(({ column }) => column).join(", ");
+    const values = columns.map(({ value }) => value).join(", ");
+    within(table, () => sql.run(`INSERT INTO made.${table} (${names}) SELECT ${values} FROM ${source} AS o`));
+  }
+}
+
+/** Makes the first delivery of each subscription that has one order due, when its retry is. */
+function placeFirst(sql: SyncSql, { retryWait }: OlderForm): void {
+  if (retryWait === undefined) return;
+  const inOrder = `FROM made.delivery AS w INDEXED BY delivery_key
+    WHERE w.subscription_id = s.rowid AND w.key = ${WHOLE_KEY} AND w.state IN ${UNFINISHED_STATES}`;
+  const { pending } = DELIVERY_STATE;
+  within("delivery", () =>
+    sql.run(
+      `UPDATE made.delivery SET state = ${pending}, due_ms = max(min(created_ms, unixepoch() * 1000), iif(priority = ${NORMAL}, coalesce(
+            (SELECT s.${retryWait} FROM main.subscription AS s WHERE s.rowid = subscription_id), 0), 0))
+        WHERE rowid IN (
+          SELECT (SELECT w.rowid ${inOrder} ORDER BY w.priority, w.event_id LIMIT 1) FROM main.subscription AS s
+          WHERE s.ordered = 1 AND NOT EXISTS (SELECT 1 ${inOrder} AND w.state = ${pending}))`,
+    ),
+  );
+}
+
+function columnsOf(sql: SyncSql, table: string, database: "main" | "made"): readonly string[] {
+  const columns = sql.rows<{ name: string }>(
+    "SELECT name FROM pragma_table_info(?, ?) ORDER BY cid",
+    table,
+    database,
+  );
+  return columns.map(({ name }) => name);
+}
+
+function copyRestored(sql: SyncSql, version: number): void {
+  const columns = columnsOf(sql, "event", "made").filter((column) => column !== "payload");
+  forEachPayload(sql, version, (payloads) => {
+    let start = 1;
+    const places = payloads.map(({ eventId, payload }) => {
+      const place = [eventId, start, payload.length];
+      start += payload.length;
+      return place;
+    });
+    within("event", () =>
+      sql.run(
+        `INSERT INTO made.event (${columns.join(", ")}, payload)
+          SELECT ${columns.map((column) => `o.${column}`).join(", ")}, substr(?2, j.start, j.length)
+          FROM list(?1: id bigint, start integer, length integer) AS j CROSS JOIN main.event AS o ON o.rowid = j.id`,
+        places,
+        Buffer.concat(payloads.map(({ payload }) => payload)),
+      ),
+    );
+  });
+}
+
+/** @returns how many subscriptions have secrets */
+function copySecrets(sql: SyncSql, version: number, vaults: Vaults): number {
+  const texts = ["s.application", "s.subscription", "k.secret", "k.previous_secret", "k.bearer_token"];
+  const rows = sql.rows<SecretTexts>(
+    `SELECT k.subscription_id AS id, ${texts.map((text) => `CAST(${text} AS TEXT) AS ${text.slice(2)}`).join(", ")}
+      FROM main.subscription_secret AS k JOIN main.subscription AS s ON s.rowid = k.subscription_id`,
+  );
+  for (const row of rows) {
+    // Older forms bound a secret to the number of its subscription.
+    const before = (column: string): string => `${column.replace("_", " ")} of subscription ${row.id}`;
+    within("subscription_secret", () =>
+      sql.run(
+        `INSERT INTO made.subscription_secret
+            (subscription_id, secret, previous_secret, previous_until_ms, bearer, bearer_token)
+          SELECT subscription_id, ?2, ?3, previous_until_ms, bearer, ?4
+          FROM main.subscription_secret WHERE subscription_id = ?1`,
+        row.id,
+        ...resealed(row, vaults, version === FORM ? undefined : before),
+      ),
+    );
+  }
+  return rows.length;
+}
+
+/** Does `work`, and names the table in what the engine says, such as that a row is not as evreg could have written it. */
+function within(table: string, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    throw new Error(`in the table ${table}: ${messageOf(error)}`, { cause: error });
+  }
 }

@@ -21,8 +21,7 @@ import {
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
-import { insertNumbered, insertRow, type Sql, updateRow } from "../sql.ts";
-import { parseStored } from "../stored-record.ts";
+import { insertNumbered, insertRow, parseStored, type Sql, updateRow } from "../sql.ts";
 import { matchNewAction } from "./matching.ts";
 
 interface ActionRow extends ChangeableAction, Pick<Action, "rowid" | "action"> {

@@ -5,9 +5,8 @@ import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { CallerToken, TokenRecord } from "../../store.ts";
-import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import type { Work } from "../operation.ts";
-import { isRowid, type Sql, updateRow } from "../sql.ts";
+import { isoOrNull, isRowid, parseStored, type Sql, type StoredRecord, updateRow } from "../sql.ts";
 
 // Secrets have a table of their own, so that no listing reads them. What a write removes there is erased at once.
 

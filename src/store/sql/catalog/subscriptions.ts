@@ -21,8 +21,16 @@ import { recordServiceEvents } from "../events/service-events.ts";
 import { endRunning } from "../history/replays.ts";
 import { BLOCKED_BY, BLOCKED_KEYS, failExhausted } from "../queue/key-order.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { isoOrNull, settingsFromJson, settingsToJson, type StoredRecord } from "../stored-record.ts";
-import { insertNumbered, isRowid, type Sql, updateRow } from "../sql.ts";
+import {
+  insertNumbered,
+  isoOrNull,
+  isRowid,
+  settingsFromJson,
+  settingsToJson,
+  type Sql,
+  type StoredRecord,
+  updateRow,
+} from "../sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
 import { endMatches, matchActions } from "./matching.ts";
 import type { Work } from "../operation.ts";

@@ -1,16 +1,8 @@
-import type { ServiceEventName } from "../../../domain/service-events.ts";
+import { isReservedName } from "../../../domain/names.ts";
+import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
+import type { ServiceEventName, ServiceEventPayloads } from "../../../domain/service-events.ts";
+import { toIso } from "../../../runtime/clock.ts";
 import type { Deactivated } from "../../queue.ts";
-import {
-  deliveryFailed,
-  type EndedReplay,
-  isReported,
-  type ReportedDeliveryRow,
-  type ReportedSubscriptionRow,
-  replayFinished,
-  type ServiceEvent,
-  subscriptionBlocked,
-  subscriptionDeactivated,
-} from "../../rules/service-events.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { countFailed } from "../history/stats.ts";
 import type { Work } from "../operation.ts";
@@ -19,7 +11,8 @@ import { recordEvents } from "./record.ts";
 import type { Incoming } from "../queue/wire.ts";
 
 // A service event is recorded in the transaction of the write that it reports, if its action has an active subscription. Where
-// none of these actions has one, that costs one query.
+// none of these actions has one, that costs one query. Deliveries, subscriptions and replays of such events are not reported: a
+// handler that fails would make more of them without end.
 
 interface ReportedChanges {
   readonly failed?: readonly number[];
@@ -44,12 +37,21 @@ export async function recordServiceEvents(
   const blockers = await loadDeliveries(work, blocked);
   const reasons = new Map(deactivated.map(({ subscriptionId, reason }) => [subscriptionId, reason]));
   const subscriptions = await loadSubscriptions(work, [...reasons.keys()]);
-  const events = [
-    ...failures.map((row) => deliveryFailed(row, nowMs)),
-    ...blockers.map((row) => subscriptionBlocked(row, nowMs)),
-    ...subscriptions.map((row) => subscriptionDeactivated(row, reasons.get(row.subscription_id)!, nowMs)),
-    ...(endedReplay === undefined ? [] : [replayFinished(endedReplay, nowMs)]),
-  ].filter((event) => isReported(event) && subscribed.has(event.name));
+  const now = toIso(nowMs);
+  const all: readonly ServiceEvent[] = [
+    ...failures.map((row): ServiceEvent => {
+      return { name: "evreg.delivery.failed", payload: { ...deliveryMembers(row), failed_at: now } };
+    }),
+    ...blockers.map((row): ServiceEvent => {
+      return { name: "evreg.subscription.blocked", payload: { ...deliveryMembers(row), blocked_at: now } };
+    }),
+    ...subscriptions.map((row): ServiceEvent => {
+      const payload = { ...subscriptionMembers(row), reason: reasons.get(row.subscription_id)! };
+      return { name: "evreg.subscription.deactivated", payload: { ...payload, deactivated_at: now } };
+    }),
+    ...(endedReplay === undefined ? [] : [replayFinished(endedReplay, now)]),
+  ];
+  const events = all.filter(({ name, payload }) => subscribed.has(name) && !isReservedName(payload.action));
   if (events.length > 0) await recordAll(work, events, subscribed, nowMs);
 }
 
@@ -112,4 +114,46 @@ async function recordAll(
     .flat()
     .reduce((sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0), 0);
   work.changes.push({ serviceEvents: { events: events.length, deliveries } });
+}
+
+/** A subscription that something is reported of, with the action of what is reported: its own may be a pattern. */
+interface ReportedSubscriptionRow {
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly handler: string;
+}
+
+interface ReportedDeliveryRow extends ReportedSubscriptionRow {
+  readonly delivery_id: number;
+  readonly event_id: number;
+  readonly attempts: number;
+  readonly last_error: string;
+  readonly published_ms: number;
+}
+
+type ServiceEvent = {
+  readonly [N in ServiceEventName]: { readonly name: N; readonly payload: ServiceEventPayloads[N] };
+}[ServiceEventName];
+
+export type EndedReplay = Replay & { readonly status: Exclude<ReplayStatus, "running"> };
+
+function replayFinished(replay: EndedReplay, now: string): ServiceEvent {
+  const { rowid: replay_id, timestamped: started_at, finished_at: finished, ...shared } = replay;
+  const finished_at = finished ?? now;
+  return { name: "evreg.replay.finished", payload: { replay_id, ...shared, started_at, finished_at } };
+}
+
+function deliveryMembers(row: ReportedDeliveryRow) {
+  const { delivery_id, event_id, attempts, last_error, published_ms } = row;
+  const published_at = toIso(published_ms);
+  return { delivery_id, event_id, ...subscriptionMembers(row), attempts, last_error, published_at };
+}
+
+function subscriptionMembers(row: ReportedSubscriptionRow) {
+  const { subscription_id, application, subscription, action, handler } = row;
+  // The path and query of an address may be secret.
+  const handler_host = URL.canParse(handler) ? new URL(handler).host : "";
+  return { subscription_id, application, subscription, action, handler_host };
 }

@@ -1,8 +1,7 @@
 import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../domain/audit.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AuditSelection } from "../../history.ts";
-import { insertRow, type Sql } from "../sql.ts";
-import { parseStored, type StoredRecord } from "../stored-record.ts";
+import { insertRow, parseStored, type Sql, type StoredRecord } from "../sql.ts";
 
 interface Changed {
   readonly change: AuditedChange;

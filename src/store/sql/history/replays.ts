@@ -12,15 +12,22 @@ import type {
 } from "../../history.ts";
 import { nextTime } from "../../rules/recording.ts";
 import { checkReplayStart, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
-import type { EndedReplay } from "../../rules/service-events.ts";
-import { recordServiceEvents } from "../events/service-events.ts";
+import { type EndedReplay, recordServiceEvents } from "../events/service-events.ts";
 import { idRangesOf, insertSegments, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { placeByKey } from "../queue/key-order.ts";
-import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import type { ReadPart, Work } from "../operation.ts";
-import { insertNumbered, isRowid, type Sql, type SqlValue, updateRow } from "../sql.ts";
+import {
+  insertNumbered,
+  isoOrNull,
+  isRowid,
+  parseStored,
+  type Sql,
+  type SqlValue,
+  type StoredRecord,
+  updateRow,
+} from "../sql.ts";
 
 interface ReplayRow extends StoredRecord<
   Omit<Replay, "skipped">,

@@ -1,8 +1,7 @@
 import type { Attempt, SubscriptionAttempt } from "../../../domain/delivery.ts";
 import { TLS_REASONS } from "../../../model/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import type { StoredRecord } from "../stored-record.ts";
-import type { Sql } from "../sql.ts";
+import type { Sql, StoredRecord } from "../sql.ts";
 import { DELIVERY_STATE, NORMAL, PENDING_OF } from "./delivery-state.ts";
 
 /** The columns of `ATTEMPTS`. */

@@ -1,21 +1,15 @@
-import type { Attention } from "../../../domain/operations.ts";
+import type { Attention, AttentionReason } from "../../../domain/operations.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { subscriptionState } from "../../../domain/words/attention.ts";
+import { ATTENTION_REASONS } from "../../../model/operations.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
-import {
-  type AttentionCause,
-  byGravity,
-  causeOf,
-  isLeft,
-  type SubscriptionCondition,
-} from "../../rules/attention.ts";
 import { listSubscriptions } from "../catalog/subscriptions.ts";
 import { SelectedEvents } from "../events/list.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
-import { isoOrNull } from "../stored-record.ts";
 import { each } from "../operation.ts";
-import type { Sql } from "../sql.ts";
+import { isoOrNull, type Sql } from "../sql.ts";
 import { countUnfinished } from "./backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF } from "./delivery-state.ts";
 
@@ -36,8 +30,12 @@ const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
 /** One item before its deliveries are counted. */
-interface Entry extends AttentionCause {
+interface Entry {
   readonly subscription: Subscription;
+  readonly reason: AttentionReason;
+  /** In ISO 8601; `null` where it is not known. */
+  readonly since: string | null;
+  readonly more?: Partial<Attention>;
 }
 
 export async function listAttention(
@@ -48,34 +46,76 @@ export async function listAttention(
   const subscriptions = all.filter((one) => !isLeft(one, nowMs));
   const entries: Entry[] = [];
   for (const subscription of subscriptions) {
-    const cause = causeOf(subscription, await conditionOf(sql, subscription), nowMs);
-    if (cause !== undefined) entries.push({ subscription, ...cause });
+    const entry = await entryOf(sql, subscription, nowMs);
+    if (entry !== undefined) entries.push(entry);
   }
   entries.push(...(await pausedOnes(sql, subscriptions)));
   entries.push(...(await failedOnes(sql, subscriptions, nowMs)));
-  const first = entries
-    .toSorted((one, other) => byGravity(one, other) || one.subscription.rowid - other.subscription.rowid)
-    .slice(0, limit);
+  const first = entries.toSorted(byGravity).slice(0, limit);
   const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
   const items = await each(first, (one) => itemOf(sql, one, nowMs, max));
   const subscribers = new Set(entries.map(({ subscription }) => subscription.rowid));
   return { items, total: entries.length, subscriptions: subscribers.size };
 }
 
+/** A pull subscription that goes by itself within a day is there for a while only. */
+const LEFT = { expiresWithinMs: DAY_MS, unclaimedMs: 120_000 };
+
+/** Whether nobody has to do anything about it any more, such as that of a closed `evreg listen`. */
+function isLeft(
+  { mode, expires_after_ms: expiresMs, last_claim_at: claimed, timestamped }: Subscription,
+  nowMs: number,
+): boolean {
+  const isTemporary = mode === "pull" && expiresMs !== null && expiresMs <= LEFT.expiresWithinMs;
+  return isTemporary && Date.parse(claimed ?? timestamped) <= nowMs - LEFT.unclaimedMs;
+}
+
+/** Orders entries: the gravest first, and of each kind what has lasted longest. One that has no known start comes last. */
+function byGravity(one: Entry, other: Entry): number {
+  const rank = ({ reason }: Entry): number => ATTENTION_REASONS.indexOf(reason);
+  const start = ({ since }: Entry): number => (since === null ? Number.MAX_VALUE : Date.parse(since));
+  const inOrder = rank(one) - rank(other) || start(one) - start(other);
+  return inOrder || one.subscription.rowid - other.subscription.rowid;
+}
+
 /** SQL of when the first delivery that a pull subscription is to get came due. What is leased is due as well, but somebody has it. */
 const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT 1`;
 const LAST_FAILURE = "SELECT last_failure_ms FROM subscription WHERE rowid = ?1";
+/**
+ * So long something is due before it counts as unclaimed, as consumers may be about to claim it. It is more than the time
+ * between two notes of a last claim.
+ */
+const UNCLAIMED_MS = 300_000;
 
-async function conditionOf(sql: Sql, subscription: Subscription): Promise<SubscriptionCondition> {
-  const { rowid, mode, disabled_reason: reason, last_claim_at: claimed, timestamped } = subscription;
+/** Answers why a subscription needs a person. Whether a paused one misses anything is not said by its state. */
+async function entryOf(sql: Sql, subscription: Subscription, nowMs: number): Promise<Entry | undefined> {
+  const { rowid, mode, failing_since: failing, last_claim_at: claimed, timestamped } = subscription;
   const read = async (text: string): Promise<string | null> =>
     isoOrNull((await sql.value<number | null | undefined>(text, rowid)) ?? null);
   const due = mode === "pull" ? await read(FIRST_DUE) : null;
-  const since = claimed ?? timestamped;
-  return {
-    lastFailure: reason === null ? null : await read(LAST_FAILURE),
-    unclaimedSince: due !== null && due < since ? since : due,
-  };
+  const lastClaim = claimed ?? timestamped;
+  const unclaimed = due !== null && due < lastClaim ? lastClaim : due;
+  const isUnclaimed = unclaimed !== null && Date.parse(unclaimed) <= nowMs - UNCLAIMED_MS;
+  const reason = subscriptionState(subscription, nowMs, isUnclaimed);
+  switch (reason) {
+    case "deactivated": {
+      const more = { error: subscription.disabled_reason };
+      return { subscription, reason, since: await read(LAST_FAILURE), more };
+    }
+    case "blocked":
+      return { subscription, reason, since: failing, more: { delivery_id: subscription.blocked_by } };
+    case "failing":
+      return { subscription, reason, since: failing };
+    case "unclaimed":
+      return { subscription, reason, since: unclaimed };
+    case "slowed":
+      return { subscription, reason, since: null };
+    case "paused":
+    case "active":
+      return undefined;
+    default:
+      return reason satisfies never;
+  }
 }
 
 /** Answers the subscriptions that a person paused and that hold deliveries, or have missed events since. */

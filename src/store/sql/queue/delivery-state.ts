@@ -2,7 +2,7 @@ import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import type { SubscriptionSettings } from "../../../domain/subscription-settings.ts";
 import { PRIORITY } from "../../rules/fair-share.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { isoOrNull, type StoredRecord } from "../stored-record.ts";
+import { isoOrNull, type StoredRecord } from "../sql.ts";
 
 export interface DeliveryRow extends StoredRecord<
   Delivery,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { disagreements, type NodeSettings, type SetNode } from "../../../src/store/rules/node-settings.ts";
+import { disagreements, type NodeSettings, type SetNode } from "../../src/store/postgres/nodes.ts";
 
 function nodes(...settings: readonly NodeSettings[]): readonly SetNode[] {
   return settings.map((own, index) => ({ host: "one", pid: index + 1, settings: own }));
