@@ -59,11 +59,6 @@ export function pathOf(pointer: string, document: unknown): FieldPath {
   return path;
 }
 
-/** The value at a path; `undefined` when there is none. */
-export function valueAt(path: FieldPath, document: unknown): unknown {
-  return path.reduce<unknown>((value, step) => childOf(value, String(step)), document);
-}
-
 /** The member or item of that name. Inherited names do not count. */
 export function childOf(value: unknown, step: string): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;

@@ -6,7 +6,7 @@ import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
 import { type SchemaDocument, SchemaNode } from "./node.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
-import { childOf, pathOf, valueAt } from "../json/field-path.ts";
+import { childOf, pathOf } from "../json/field-path.ts";
 import { pointerSteps, pointerTo } from "../json/pointer.ts";
 import { faultsIn } from "./validate/faults.ts";
 
@@ -29,7 +29,7 @@ export function* readSchemaSteps(
   checkSize(schemata, maxBytes);
   const reader = new SchemaReader(schemata as JsonObject);
   yield;
-  checkMeta(schemata, "");
+  checkMeta(schemata, "", schemata);
   yield;
   return reader.resolve();
 }
@@ -55,13 +55,12 @@ export function* compilePatternsSteps({ nodes, patterns, schemata }: SchemaDocum
 
 let draft07: SchemaNode | undefined;
 
-/** Checks one schema of a document by the meta-schema of draft-07. */
-function checkMeta(document: unknown, pointer: string): void {
+/** Checks the schema at a place of a document by the meta-schema of draft-07. */
+function checkMeta(document: unknown, pointer: string, schema: unknown): void {
   draft07 ??= new SchemaReader(metaSchema()).resolve().root;
-  const place = pathOf(pointer, document);
   budget.left = VALIDATION_STEPS;
-  for (const { path, message, value } of faultsIn(draft07, valueAt(place, document))) {
-    throw refusalAt([...place, ...path], message, value);
+  for (const { path, message, value } of faultsIn(draft07, schema)) {
+    throw refusalAt([...pathOf(pointer, document), ...path], message, value);
   }
 }
 
@@ -136,7 +135,7 @@ class SchemaReader {
       const inner = subschema.steps.reduce<string>(pointerTo, pointer);
       node.add(subschema, this.#visit(subschema.schema, inner, innerBase));
       // The meta-schema of draft-07 does not look into this keyword of a later draft.
-      if (subschema.keyword === "$defs") checkMeta(this.#schemata, inner);
+      if (subschema.keyword === "$defs") checkMeta(this.#schemata, inner, subschema.schema);
     }
     return node;
   }
@@ -200,7 +199,7 @@ class SchemaReader {
       throw this.#refuse(place, "refers to something that is not a schema", ref);
     }
     const node = this.#visit(value, pointer, base);
-    checkMeta(this.#schemata, pointer);
+    checkMeta(this.#schemata, pointer, value);
     return node;
   }
 
