@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { searchLine, wholePage } from "../../src/cli/event-search.ts";
 import { whereSchema } from "../../src/cli/where-flag.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const FRENCH = '{"properties":{"country":{"const":"FR"}},"required":["country"]}';
 const served = useServed(async ({ evreg }) => {

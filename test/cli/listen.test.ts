@@ -1,25 +1,25 @@
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLines } from "../../src/cli/listen/report.ts";
 import { execute } from "../../src/cli/listen/execute.ts";
 import { localUrl } from "../../src/cli/listen/forward.ts";
 import { listen as startListening, type ListenOptions } from "../../src/cli/listen/listen.ts";
+import type { Delivery } from "../../src/domain/delivery.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../src/domain/words/attempts.ts";
 import type { FinishedPull, PulledDelivery } from "../../src/domain/pull.ts";
-import { RawJson } from "../../src/json/raw-json.ts";
+import type { NewSubscription, Subscription } from "../../src/domain/subscription.ts";
 import { verify } from "../../src/sdk/webhook.ts";
 import { startCommand } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { publish as publishAt, register, subscribe } from "../support/records.ts";
+import { useServed } from "../support/served.ts";
 import { until } from "../support/until.ts";
-import { useServed } from "./served.ts";
 
-const served = useServed(({ evreg }) =>
-  evreg.actions.create({ action: "order.created", application: "shop", schemata: { type: "object" } }),
-);
+const served = useServed(({ evreg }) => register(evreg, "order.created"));
+const { at, read, write } = served;
 let receiver: Receiver;
 let made = 0;
 let name = "";
@@ -34,28 +34,51 @@ beforeEach(() => {
 });
 
 async function publish(text = '{"id": 1, "b":1.0}'): Promise<number> {
-  const event = { action: "order.created", payload: RawJson.fromText(text) };
-  return (await served.evreg.events.publish(event)).data.rowid;
+  return (await publishAt(served.evreg, "order.created", text)).rowid;
 }
+
+const named = () => ["--action", "order.created", "--subscription", name];
 
 /** Listens from the first event to be on, for so many. */
 function listen(max: number, ...words: string[]) {
-  const flags = ["--action", "order.created", "--subscription", name, "--max", String(max)];
-  return served.run(["listen", ...flags, ...words]);
+  return served.run(["listen", ...named(), "--max", String(max), ...words]);
 }
 
+/** Listens in a process of its own. */
+function startListener(...words: string[]) {
+  return startCommand(["listen", ...named(), ...words, "--data", served.data]);
+}
+
+const report = () => Promise.reject(new Error("nothing is to be reported"));
+
 /** Listens to the one subscription within this process. */
-async function listenHere(id: number, options: Pick<ListenOptions, "attempt" | "report" | "signal">) {
+async function listenHere(id: number, options: Pick<ListenOptions, "attempt" | "signal">) {
   const { data: subscription } = await served.evreg.subscriptions.get(id);
-  const usual = { concurrency: 1, leaseMs: 600_000, signAs: undefined, graceMs: 0, max: undefined };
+  const usual = { concurrency: 1, leaseMs: 600_000, signAs: undefined, graceMs: 0, max: undefined, report };
   return startListening(served.evreg, [subscription], { ...usual, ...options });
 }
 
 /** The subscription that listening makes, before anything is published. */
-async function subscribed(extra: object = {}): Promise<number> {
-  const names = { application: "listen", subscription: name, action: "order.created", mode: "pull" } as const;
-  return (await served.evreg.subscriptions.create({ ...names, ...extra })).data.rowid;
+async function subscribed(more: Partial<NewSubscription> = {}): Promise<number> {
+  return (await subscribe(served.evreg, name, { application: "listen", mode: "pull", ...more })).rowid;
 }
+
+/** The subscription that listening has made, if it has. */
+async function own(): Promise<Subscription | undefined> {
+  const { data } = await served.evreg.subscriptions.list();
+  return data.find(({ subscription, application }) => subscription === name && application === "listen");
+}
+
+async function deliveryOf(subscription: number): Promise<Delivery> {
+  return (await served.evreg.deliveries.list({ subscription })).data[0]!;
+}
+
+/** Waits until so many consumers wait for deliveries. */
+async function consumers(id: number, count: number): Promise<void> {
+  while ((await served.evreg.subscriptions.get(id)).meta?.consumers !== count) continue;
+}
+
+const WENT_BACK = { status: "pending", attempt: 0 };
 
 test("events are forwarded as a handler gets them, and the answer becomes the attempt's result", async () => {
   const before = receiver.requests.length;
@@ -76,8 +99,8 @@ test("events are forwarded as a handler gets them, and the answer becomes the at
   const [first] = receiver.requests.slice(before);
   expect(first!.body.toString()).toContain('"payload":{"id": 1, "b":1.0},');
   expect(verify(first!.headers, first!.body, secret)).toMatchObject({ event_id: String(event) });
-  const [delivery] = (await served.evreg.deliveries.list({ subscription: id })).data;
-  expect((await served.evreg.deliveries.get(delivery!.rowid)).data.attempts).toMatchObject([
+  const { rowid } = await deliveryOf(id);
+  expect((await served.evreg.deliveries.get(rowid)).data.attempts).toMatchObject([
     { outcome: "failed", status_code: 500, response: "not yet", consumer: expect.stringContaining("@") },
     { outcome: "delivered", status_code: 202 },
   ]);
@@ -85,16 +108,12 @@ test("events are forwarded as a handler gets them, and the answer becomes the at
 
 test("a subscription is made at the first use, expires, and its secret is shown once", async () => {
   const listening = listen(1, "--print");
-  const { subscriptions } = served.evreg;
-  const isThere = async (): Promise<boolean> =>
-    (await subscriptions.list()).data.some(({ subscription }) => subscription === name);
-  while (!(await isThere())) continue;
+  while ((await own()) === undefined) continue;
   await publish('{"printed": true}');
   const { stdout, stderr } = await listening;
   expect(stdout.split("\n")[1]).toBe('{"printed": true}');
   expect(stderr).toMatch(/Made the subscription listen\/listener-\d+ to order\.created \(\d+\)\..+whsec_/);
-  const found = (await subscriptions.list()).data.find(({ subscription }) => subscription === name);
-  expect(found).toMatchObject({ application: "listen", mode: "pull", expires_after_ms: 86_400_000 });
+  expect(await own()).toMatchObject({ mode: "pull", expires_after_ms: 86_400_000 });
   await publish();
   expect((await listen(1)).stderr).not.toContain("whsec_");
 });
@@ -105,12 +124,10 @@ test("a command gets the payload, and its exit code says what became of it", asy
   const script = `const fs = require("fs"), { EVENT_ID, EVENT_ACTION, HTTP_WEBHOOK_ID, HTTP_AUTHORIZATION } = process.env;
     fs.writeFileSync("got.json", JSON.stringify([fs.readFileSync(0, "utf8"), EVENT_ID, EVENT_ACTION, HTTP_WEBHOOK_ID, HTTP_AUTHORIZATION]));
     process.exit(3);`;
-  writeFileSync(join(served.folder, "script.cjs"), script);
-  const file = JSON.stringify(`${served.folder}/script.cjs`);
-  const out = JSON.stringify(served.folder);
-  const { stdout } = await listen(1, "--exec", `cd ${out} && ${JSON.stringify(process.execPath)} ${file}`);
+  write("script.cjs", script);
+  const { stdout } = await listen(1, "--exec", `cd '${served.folder}' && '${process.execPath}' script.cjs`);
   expect(stdout).toMatch(/ ms {2}exit code 3, given up\n$/);
-  expect(JSON.parse(readFileSync(join(served.folder, "got.json"), "utf8"))).toEqual([
+  expect(JSON.parse(read("got.json"))).toEqual([
     '{"id": 1, "b":1.0}',
     String(event),
     "order.created",
@@ -122,42 +139,30 @@ test("a command gets the payload, and its exit code says what became of it", asy
 test("SIGTERM ends it in order: what is under way here is finished and reported", async () => {
   const id = await subscribed();
   await publish();
-  const go = join(served.folder, "go");
-  const begun = join(served.folder, "begun");
-  const script = `touch '${begun}'; while [ ! -e '${go}' ]; do sleep 0.01; done`;
-  const words = ["listen", "--action", "order.created", "--subscription", name, "--exec", script];
-  const { child, ended } = startCommand([...words, "--data", served.data]);
-  await until("the work", () => existsSync(begun));
+  const script = `touch '${at("begun")}'; while [ ! -e '${at("go")}' ]; do sleep 0.01; done`;
+  const { child, ended } = startListener("--exec", script);
+  await until("the work", () => existsSync(at("begun")));
   child.kill("SIGTERM");
-  writeFileSync(go, "");
+  write("go", "");
   expect(await ended).toMatchObject({ code: 0 });
-  const [delivery] = (await served.evreg.deliveries.list({ subscription: id })).data;
-  expect(delivery).toMatchObject({ status: "delivered", attempt: 1 });
+  expect(await deliveryOf(id)).toMatchObject({ status: "delivered", attempt: 1 });
 });
 
-test("what failed here is retried by the server, with the reason, and given up with what to type", async () => {
+test.each([
+  ["a connection that is cut", "connection_reset", "reset"],
+  ["a status that HTTP does not have", "protocol_error", { status: 999 }],
+] as const)("%s is a failed attempt, which says why, and what sends it again", async (_, error, answer) => {
   const id = await subscribed({ max_retries: 0 });
   await publish();
-  receiver.script("reset");
+  receiver.script(answer);
   const { stdout, stderr } = await listen(1, "--forward-to", receiver.url);
-  expect(stdout.trimEnd().endsWith(` ms  ${ATTEMPT_ERROR_WORDS.connection_reset}, given up`)).toBe(true);
+  expect(stdout.trimEnd().endsWith(` ms  ${ATTEMPT_ERROR_WORDS[error]}, given up`)).toBe(true);
   expect(stderr).toContain(`is sent again with: evreg subscriptions replay ${id} --status failed`);
-});
-
-test("a status that HTTP does not have is a failure as any other", async () => {
-  const id = await subscribed({ max_retries: 0 });
-  await publish();
-  receiver.script({ status: 999 });
-  const { stdout } = await listen(1, "--forward-to", receiver.url);
-  expect(stdout.trimEnd().endsWith(` ms  ${ATTEMPT_ERROR_WORDS.protocol_error}, given up`)).toBe(true);
-  const [delivery] = (await served.evreg.deliveries.list({ subscription: id })).data;
-  expect(delivery).toMatchObject({ status: "failed", attempt: 1, last_error: "protocol_error" });
+  expect(await deliveryOf(id)).toMatchObject({ status: "failed", attempt: 1, last_error: error });
 });
 
 test("a program that is down has the many retries of a subscription that listening made", async () => {
   const listening = listen(1, "--forward-to", "9", "--output", "jsonl");
-  const { subscriptions } = served.evreg;
-  const own = async () => (await subscriptions.list()).data.find(({ subscription }) => subscription === name);
   await until("the subscription", async () => (await own()) !== undefined);
   await publish();
   const { stdout } = await listening;
@@ -179,30 +184,26 @@ test("what is under way after the grace goes back at once", async () => {
       ending.abort();
       return attempted;
     },
-    report: () => Promise.reject(new Error("nothing is to be reported")),
     signal: ending.signal,
   });
-  const { data } = await served.evreg.deliveries.list({ subscription: id });
-  expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
+  expect(await deliveryOf(id)).toMatchObject(WENT_BACK);
 });
 
 test("a command that takes no notice of the end is killed, and its delivery goes back", async () => {
   const id = await subscribed();
   await publish();
-  const file = join(served.folder, `${name}.pid`);
-  const pid = (): number => (existsSync(file) ? Number(readFileSync(file, "utf8")) : 0);
+  const file = `${name}.pid`;
+  const pid = (): number => (existsSync(at(file)) ? Number(read(file)) : 0);
   const ending = new AbortController();
   const listening = listenHere(id, {
-    attempt: execute(`trap '' TERM; echo $$ > '${file}'; exec sleep 600`),
-    report: () => Promise.reject(new Error("nothing is to be reported")),
+    attempt: execute(`trap '' TERM; echo $$ > '${at(file)}'; exec sleep 600`),
     signal: ending.signal,
   });
   await until("the command", () => pid() > 0);
   ending.abort();
   await listening;
   await until("its end", () => !existsSync(`/proc/${pid()}`));
-  const { data } = await served.evreg.deliveries.list({ subscription: id });
-  expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
+  expect(await deliveryOf(id)).toMatchObject(WENT_BACK);
 });
 
 test("after SIGINT a program that never answers has five seconds, and the delivery goes back", async () => {
@@ -213,13 +214,11 @@ test("after SIGINT a program that never answers has five seconds, and the delive
   try {
     const asked = once(program, "request");
     const { port } = program.address() as AddressInfo;
-    const words = ["--subscription", name, "--forward-to", `${port}/hang`, "--data", served.data];
-    const { child, ended } = startCommand(["listen", "--action", "order.created", ...words]);
+    const { child, ended } = startListener("--forward-to", `${port}/hang`);
     await asked;
     child.kill("SIGINT");
     expect(await ended).toMatchObject({ code: 0 });
-    const { data } = await served.evreg.deliveries.list({ subscription: id });
-    expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
+    expect(await deliveryOf(id)).toMatchObject(WENT_BACK);
   } finally {
     program.closeAllConnections();
     program.close();
@@ -231,21 +230,14 @@ test("a fault while an event is handled ends the listener, and the delivery goes
   await publish();
   const listening = listenHere(id, {
     attempt: () => Promise.reject(new Error("a fault")),
-    report: () => Promise.resolve(),
     signal: new AbortController().signal,
   });
   await expect(listening).rejects.toThrow("a fault");
-  const { data } = await served.evreg.deliveries.list({ subscription: id });
-  expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
+  expect(await deliveryOf(id)).toMatchObject(WENT_BACK);
 });
 
 test("a program that answers 401 is said to know another secret, once, and gets the signature that it knows", async () => {
-  const handler = { application: "billing", subscription: name, action: "order.created" };
-  const { data: known } = await served.evreg.subscriptions.create({
-    ...handler,
-    handler: receiver.url,
-    active: false,
-  });
+  const known = await subscribe(served.evreg, name, { active: false });
   await subscribed({ retry_schedule: [0] });
   await publish();
   receiver.script({ status: 401 }, { status: 401 });
@@ -262,19 +254,21 @@ test("a program that answers 401 is said to know another secret, once, and gets 
 });
 
 test("a subscription made with --secret-of says whose secret signs, and not its own", async () => {
-  const names = { application: "billing", subscription: name, action: "order.created" };
-  await served.evreg.subscriptions.create({ ...names, handler: receiver.url, active: false });
+  await subscribe(served.evreg, name, { active: false });
   await publish();
   const { stderr } = await listen(1, "--since", "1h", "--secret-of", `billing/${name}`);
   expect(stderr).toContain(`Its deliveries are signed with the secret of billing/${name} to order.created (`);
   expect(stderr).not.toContain("whsec_");
 });
 
-test("a secret that cannot be used is refused before a subscription is made", async () => {
-  const refused = await listen(1, "--secret-of", "nobody/none");
-  expect(refused).toMatchObject({ code: 3, stderr: expect.not.stringContaining("Made the") });
-  const { data } = await served.evreg.subscriptions.list();
-  expect(data.some(({ subscription }) => subscription === name)).toBe(false);
+test("what cannot be is refused before a subscription is made", async () => {
+  const line = `listen ${named().join(" ")} --max`;
+  await served.expectEach([
+    [`${line} 1 --secret-of nobody/none`, 3, "", /^(?!.*Made the)/s],
+    [`${line} 1 --since yesterday`, 2, "", /--since: must be an ISO 8601 .*a date.*1h or 2d/s],
+    [`${line} 0`, 2, "", /--max: takes a number from 1, not 0\./],
+  ]);
+  expect(await own()).toBeUndefined();
 });
 
 test("programs read a line of JSON for each", async () => {
@@ -293,11 +287,11 @@ test("programs read a line of JSON for each", async () => {
 test("another listener of the same name is told", async () => {
   const id = await subscribed();
   const leaving = new AbortController();
-  const { subscriptions } = served.evreg;
-  const other = subscriptions.claim(id, { wait_ms: 20_000 }, leaving.signal).catch(() => undefined);
-  while ((await subscriptions.get(id)).meta?.consumers !== 1) continue;
+  const claim = { wait_ms: 20_000 };
+  const other = served.evreg.subscriptions.claim(id, claim, leaving.signal).catch(() => undefined);
+  await consumers(id, 1);
   const listening = listen(1);
-  while ((await subscriptions.get(id)).meta?.consumers !== 2) continue;
+  await consumers(id, 2);
   leaving.abort();
   await other;
   await publish();
@@ -309,21 +303,12 @@ test("another listener of the same name is told", async () => {
 });
 
 test("a paused subscription is named, with what resumes it", async () => {
-  const { subscriptions } = served.evreg;
   const id = await subscribed({ active: false });
   const listening = listen(1);
-  while ((await subscriptions.get(id)).meta?.consumers !== 1) continue;
-  await subscriptions.update(id, { active: true });
+  await consumers(id, 1);
+  await served.evreg.subscriptions.update(id, { active: true });
   await publish();
   expect((await listening).stderr).toContain(` is paused: evreg subscriptions update ${id} --active`);
-});
-
-test("--since takes a time", async () => {
-  const { code, stderr } = await listen(1, "--since", "yesterday");
-  expect([code, stderr]).toEqual([
-    2,
-    expect.stringMatching(/--since: must be an ISO 8601 .*a date.*1h or 2d/s),
-  ]);
 });
 
 test("--since begins with what was published before it was made", async () => {
@@ -348,43 +333,18 @@ test.each([
   expect(localUrl(text).href).toBe(url);
 });
 
-test.each(
-  [
-    "",
-    "ftp://a",
-    "http://",
-    "http://user:word@host/",
-    "7710:/x",
-    "http://7710/hooks",
-    "99999:80",
-    "0x7f000001",
-  ].concat(["0", "0/x", "70000", "localhost:0"]),
-)("the address %j is refused", (text) => {
+const NO_ADDRESSES =
+  "ftp://a http:// http://user:word@host/ 7710:/x http://7710/hooks 99999:80 0x7f000001 0 0/x 70000 localhost:0";
+
+test.each(["", ...NO_ADDRESSES.split(" ")])("the address %j is refused", (text) => {
   expect(() => localUrl(text)).toThrow("takes an address such as");
 });
 
-test("a number of events below one is refused", async () => {
-  const { code, stderr } = await listen(0);
-  expect([code, stderr]).toEqual([2, expect.stringContaining("--max: takes a number from 1, not 0.")]);
-});
-
 test("a line does nothing to a terminal, and fits it", () => {
-  const delivery = {
-    lease: "",
-    delivery_id: 1,
-    event_id: 123_456,
-    action: "a".repeat(60),
-    attempt: 3,
-    headers: {},
-    body: "{}",
-    expires_at: "",
-  } satisfies PulledDelivery;
+  const delivery = { event_id: 123_456, action: "a".repeat(60), attempt: 3 } as PulledDelivery;
   const result = { isDelivered: false, reason: `\u001b[2J${"x".repeat(200)}` };
   const finished = { outcome: "stored", status: "waiting" } as FinishedPull;
-  const line = eventLines(80)(
-    { delivery, result, durationMs: 12, finished },
-    Date.parse("2026-01-01T00:00:00Z"),
-  );
+  const line = eventLines(80)({ delivery, result, durationMs: 12, finished }, 0);
   expect(line).not.toContain("\u001b[2J");
   expect(line.trimEnd().length).toBeLessThanOrEqual(80);
 });

@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import { expect, test } from "vitest";
 import type { Outcome } from "../support/program.ts";
 import { serveHere } from "../support/server.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const served = useServed(undefined, { dev: false });
 const { folder: home, run } = served;

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSyn
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { serveHere } from "../support/server.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const { folder, data, run } = useServed(async ({ evreg }) => {
   mkdirSync(stopped, { mode: 0o700 });

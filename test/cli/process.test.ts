@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CommandOptions } from "../support/command-line.ts";
 import { runProgram, startCommand } from "../support/program.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 // Most command lines of the tests run in one process, after others. A process of its own must make no difference.
 

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 import { startCommand } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 import { runProgram } from "../support/program.ts";
 
 const SCHEMA = {

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandLine, type Ending } from "../support/command-line.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const served = useServed(async ({ evreg, folder }) => {
   const schemata = { type: "object", properties: { timeout: { type: "integer" } } };

@@ -3,7 +3,7 @@ import type { Replay, ReplayCount } from "../../src/domain/replay.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const FROM = "2020-01-01T00:00:00Z";
 const EVENTS = 300;

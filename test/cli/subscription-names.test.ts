@@ -6,7 +6,7 @@ import type { Replay } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 /** Made in this order, so the first one has the ID 1. */
 const SUBSCRIPTIONS = [

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "vitest";
 import type { HandlerTest } from "../../src/domain/webhook.ts";
 import { verify } from "../../src/sdk/webhook.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const SCHEMA = {
   type: "object",

@@ -8,7 +8,7 @@ import { serveHere } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { resultLines } from "../../src/cli/tail/records.ts";
 import type { DeliveryResult } from "../../src/domain/stream.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const TIME = String.raw`\d\d:\d\d:\d\dZ`;
 const payload = RawJson.fromText(`{"id": "A-1",\n "text": "${"long ".repeat(20)}"}`);

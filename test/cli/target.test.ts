@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commandLine, type Ending } from "../support/command-line.ts";
 import { startReceiver } from "../support/receiver.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 let token: string;
 const served = useServed(

@@ -4,7 +4,7 @@ import { samplePayloads } from "../../src/cli/sample-payload.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { Event } from "../../src/domain/event.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const SCHEMA = {
   type: "object",

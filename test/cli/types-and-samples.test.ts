@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { escapeControlKeepingLines } from "../../src/cli/io/text.ts";
 import { compilerComplaints } from "../support/typescript.ts";
-import { useServed } from "./served.ts";
+import { useServed } from "../support/served.ts";
 
 const USER = {
   type: "object",

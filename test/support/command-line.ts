@@ -1,6 +1,8 @@
-import { expect } from "vitest";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, expect } from "vitest";
 import { runHosted } from "./command-host.ts";
-import { type Line, type Outcome, runProgram, wordsOf } from "./program.ts";
+import { type Line, type Outcome, runProgram, temporaryFolder, wordsOf } from "./program.ts";
 
 export interface CommandOptions {
   readonly input?: string | Uint8Array;
@@ -60,4 +62,21 @@ export function commandLine(cwd: string, env: Record<string, string>) {
 
 function printed(expected: Printed): unknown {
   return typeof expected === "string" ? expected : expect.stringMatching(expected ?? "");
+}
+
+/** A folder that all tests of a file have, and commands that are typed in it, with one environment. */
+export function useFolder(env: Record<string, string> = {}) {
+  const made = temporaryFolder();
+  afterAll(() => made.remove());
+  const folder = made.path;
+  const at = (name: string): string => join(folder, name);
+  const read = (name: string): string => readFileSync(at(name), "utf8");
+  /** Writes a file, a value as JSON, and answers its name. */
+  const write = (name: string, content: string | object, mode = 0o666): string => {
+    const bytes = typeof content === "string" || Buffer.isBuffer(content) ? content : JSON.stringify(content);
+    mkdirSync(dirname(at(name)), { recursive: true });
+    writeFileSync(at(name), bytes, { mode });
+    return name;
+  };
+  return { folder, at, read, write, ...commandLine(folder, env) };
 }

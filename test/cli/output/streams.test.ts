@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { RawJson } from "../../../src/json/raw-json.ts";
 import { type Outcome, runProgram } from "../../support/program.ts";
-import { useServed } from "../served.ts";
+import { useServed } from "../../support/served.ts";
 
 // A command in a shell that gives it less than a terminal does. Each is a process, as its ends are what is tested.
 

@@ -1,16 +1,13 @@
 import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { readTokenFile } from "../../src/runtime/find-server.ts";
-import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { useFolder } from "./command-line.ts";
+import { type Changes, serveHere, type TestServer } from "./server.ts";
 
 /** A server that runs for all tests of a file, and commands that act on it, typed in a folder of their own. */
-export interface Served extends ReturnType<typeof commandLine> {
-  readonly folder: string;
+export interface Served extends ReturnType<typeof useFolder> {
   /** The data folder, which the commands find by their environment. */
   readonly data: string;
   readonly server: TestServer;
@@ -22,22 +19,28 @@ export interface Served extends ReturnType<typeof commandLine> {
   withoutServer<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/**
- * @param prepare what all tests of the file build on
- * @param dev whether nobody needs a token
- */
+interface Options {
+  /** Whether nobody needs a token, which is the default here. */
+  readonly dev?: boolean;
+  readonly changes?: Changes;
+  /** How long to prepare may take, where that is more than other hooks do. */
+  readonly prepareMs?: number | undefined;
+  /** Another server than one in the test's own process. */
+  readonly serve?: (data: string) => Promise<TestServer>;
+}
+
+/** @param prepare what all tests of the file build on */
 export function useServed(
   prepare: (served: Served) => Promise<unknown> = () => Promise.resolve(),
-  { dev = true }: { readonly dev?: boolean } = {},
+  { dev = true, changes = {}, prepareMs, serve }: Options = {},
 ): Served {
-  const folder = temporaryFolder();
-  const data = join(folder.path, "data");
+  const folder = useFolder({ EVREG_DATA: "data" });
+  const data = folder.at("data");
   let server: TestServer;
   let evreg: Evreg;
   const served: Served = {
-    folder: folder.path,
+    ...folder,
     data,
-    ...commandLine(folder.path, { EVREG_DATA: data }),
     get server() {
       return server;
     },
@@ -57,7 +60,7 @@ export function useServed(
     },
   };
   const start = async (): Promise<void> => {
-    server = await serveHere(data, { dev });
+    server = await (serve?.(data) ?? serveHere(data, { dev, changes }));
     evreg = connect(dev ? { url: server.url } : { url: server.url, token: served.token });
   };
   const stop = async (): Promise<void> => {
@@ -68,10 +71,7 @@ export function useServed(
     mkdirSync(data, { mode: 0o700 });
     await start();
     await prepare(served);
-  });
-  afterAll(async () => {
-    await stop();
-    folder.remove();
-  });
+  }, prepareMs);
+  afterAll(stop);
   return served;
 }
