@@ -1,16 +1,13 @@
 import { Config, settings } from "@oclif/core";
 import { execFileSync, spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { completionAt, wordsOf } from "../../src/cli/completion.ts";
 import { completionScript, SCRIPTS } from "../../src/commands/shell.ts";
-import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
-import { commandLine } from "../support/command-line.ts";
+import { useFolder } from "../support/command-line.ts";
+import { cleanEnv, PROGRAM } from "../support/program.ts";
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
+const { at: pathOf, write, run, json } = useFolder();
 
 describe("suggestions", () => {
   let config: Config;
@@ -86,45 +83,42 @@ test.each([
 });
 
 const has = (shell: string) => spawnSync(shell, ["--version"]).error === undefined;
+const bash = (...lines: readonly string[]): string =>
+  execFileSync("bash", ["--norc", "-c", lines.join("\n")], { env: cleanEnv(), encoding: "utf8" });
 
 describe("the scripts", () => {
   test("are printed", async () => {
-    const { run, json } = commandLine(folder.path, {});
     const stdout = expect.stringContaining(SCRIPTS.bash) as string;
     expect(await run("completion bash")).toEqual({ code: 0, stdout, stderr: "" });
     expect((await json("completion fish")).data).toContain(SCRIPTS.fish);
   });
 
   test.runIf(has("bash"))("in bash insert the answer, quoted and after the last : or =", () => {
-    const bin = join(folder.path, "evreg");
-    writeFileSync(bin, `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`, { mode: 0o755 });
+    const program = `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`;
+    const bin = pathOf(write("evreg", program, 0o755));
     const complete = (line: string, word: string) => `
       COMP_LINE='${line}'; COMP_POINT=\${#COMP_LINE};
       _evreg '${bin}' '${word}' x; printf '%s\\n' "\${COMPREPLY[@]}" --`;
-    const script = [
+    const answer = bash(
       SCRIPTS.bash,
       complete("evreg tokens re", "re"),
       complete("evreg events --order=d", "d"),
       complete("evreg events --or", "--or"),
       complete("evreg events --order ", ""),
-    ].join("\n");
-    const answer = execFileSync("bash", ["--norc", "-c", script], { env: cleanEnv(), encoding: "utf8" });
-    const [verb, value, flag, listed] = answer.split("--\n");
-    expect([verb, value, flag, listed]).toEqual(["revoke\n", "desc\n", "--order\n", "asc\ndesc\n"]);
-    const quoting = `${SCRIPTS.bash}
-      evreg() { printf 'my shop $(touch pwned)\\tx\\n'; }
-      COMP_LINE='evreg a --application my'; COMP_POINT=\${#COMP_LINE};
-      _evreg evreg my x; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const quoted = execFileSync("bash", ["--norc", "-c", quoting], { encoding: "utf8" });
+    );
+    expect(answer.split("--\n")).toEqual(["revoke\n", "desc\n", "--order\n", "asc\ndesc\n", ""]);
+    const quoted = bash(
+      SCRIPTS.bash,
+      "evreg() { printf 'my shop $(touch pwned)\\tx\\n'; }",
+      "COMP_LINE='evreg a --application my'; COMP_POINT=${#COMP_LINE}",
+      `_evreg evreg my x; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    );
     expect(quoted).toBe("my\\ shop\\ \\$\\(touch\\ pwned\\)\n");
   });
 
   test.runIf(has("bash"))("in bash make evreg a function where no program has that name", () => {
     const script = completionScript("bash", [process.execPath, PROGRAM]);
-    const typed = (before: string) => {
-      const lines = [before, script, "evreg completion bash --json"].join("\n");
-      return execFileSync("bash", ["--norc", "-c", lines], { env: cleanEnv(), encoding: "utf8" });
-    };
+    const typed = (before: string) => bash(before, script, "evreg completion bash --json");
     expect(typed("")).toContain('{"data":"# Completion of');
     expect(typed("evreg() { echo another; }")).toBe("another\n");
   });

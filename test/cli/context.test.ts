@@ -1,14 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { COMMANDS } from "../../src/commands/index.ts";
 import { startHarness, type Harness } from "../http/harness.ts";
-import { commandLine, type Ending } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
+import { commandLine, type Ending, useFolder } from "../support/command-line.ts";
+import { register } from "../support/records.ts";
 
 // The server is in this process; the commands are those of the built program.
 
-const folder = temporaryFolder();
+const { folder, at, read, write } = useFolder();
 let harness: Harness;
 let admin: string;
 let reader: string;
@@ -19,27 +18,20 @@ beforeAll(async () => {
   harness = await startHarness();
   admin = await harness.token("admin");
   reader = await harness.token("read:shop");
-  writeFileSync(join(folder.path, "admin.token"), `${admin}\n`);
-  writeFileSync(join(folder.path, "reader.token"), reader);
-  await harness.owner.actions.create({
-    action: "on.server",
-    application: "shop",
-    schemata: { type: "object" },
-  });
+  write("admin.token", `${admin}\n`);
+  write("reader.token", reader);
+  await register(harness.owner, "on.server");
 });
-afterAll(async () => {
-  await harness.close();
-  folder.remove();
-});
+afterAll(() => harness.close());
 beforeEach(() => {
-  settings = join(folder.path, `settings-${++tests}`);
+  settings = `settings-${++tests}`;
 });
 
 const add = (line: string): string => `context add ${line} --url ${harness.url}`;
 
 /** Runs commands with the settings of this test; none may show a token. */
 async function expectEach(endings: readonly Ending[]): Promise<void> {
-  const { expectEach: expectAll } = commandLine(folder.path, { EVREG_CONFIG_DIR: settings });
+  const { expectEach: expectAll } = commandLine(folder, { EVREG_CONFIG_DIR: at(settings) });
   for (const { stdout, stderr } of await expectAll(endings))
     expect(stdout + stderr).not.toMatch(/evreg_\w{20}/);
 }
@@ -51,12 +43,7 @@ test("a context can be added, used, listed and removed; no token is ever shown",
   const [prod, reading] = ["prod", "reading"].map((name) => ({ name, url, has_token: true, in_use: false }));
   await expectEach([
     ["context", 0, "", /evreg context add NAME/],
-    [
-      add("prod --token-file admin.token --use"),
-      0,
-      /^You are +admin\nOn +http:.+\nContext +prod\nYou may +admin: do everything/,
-      "",
-    ],
+    [add("prod --token-file admin.token --use"), 0, /^You are +admin\nOn +http:.+\nContext +prod\n/, ""],
     [add("prod --token-file admin.token"), 5, "", /--replace/],
     [add("reading --token-file reader.token"), 0, undefined, /evreg context use reading/],
     ["context", 0, /^prod +http:\S+ +kept +yes\nreading +http:\S+ +kept +-$/m],
@@ -68,18 +55,13 @@ test("a context can be added, used, listed and removed; no token is ever shown",
 });
 
 test("a damaged context is named with what is wrong, hides no other, and can be removed", async () => {
-  mkdirSync(join(settings, "contexts"), { recursive: true, mode: 0o700 });
-  writeFileSync(join(settings, "contexts", "bad.json"), "{", { mode: 0o600 });
   const bad = { name: "bad", url: null, has_token: null, in_use: false };
   const prod = { name: "prod", url: harness.url, has_token: true, in_use: false };
+  const told = /^Warning: \S+bad\.json does not hold a context\. Remove it/;
+  await expectEach([[add("prod --token-file admin.token"), 0]]);
+  write(`${settings}/contexts/bad.json`, "{", 0o600);
   await expectEach([
-    [add("prod --token-file admin.token"), 0],
-    [
-      "context",
-      0,
-      /^bad +- +- +-\nprod +http/m,
-      /^Warning: \S+bad\.json does not hold a context\. Remove it/,
-    ],
+    ["context", 0, /^bad +- +- +-\nprod +http/m, told],
     ["context --json", 0, documentOf([bad, prod])],
     ["context remove bad", 0, undefined, /Removed\.\n$/],
     ["context --json", 0, documentOf([prod])],
@@ -87,8 +69,8 @@ test("a damaged context is named with what is wrong, hides no other, and can be 
 });
 
 test("a context that the server refuses is not saved, unless the check is turned off", async () => {
-  writeFileSync(join(folder.path, "wrong.token"), `${admin.slice(0, -2)}xx`);
-  writeFileSync(join(folder.path, "two.token"), `${admin}\n${reader}`);
+  write("wrong.token", `${admin.slice(0, -2)}xx`);
+  write("two.token", `${admin}\n${reader}`);
   const held = /^Error: --token-file: two\.token must hold a token and nothing else/;
   const away = "context add away --url http://127.0.0.1:9";
   const insecure = "context add far --url http://events.example.com --token-file admin.token --no-check";
@@ -108,7 +90,7 @@ test("a context that the server refuses is not saved, unless the check is turned
 
 test("the token can come from stdin", async () => {
   await expectEach([[add("prod --token-file -"), 0, undefined, undefined, { input: `${admin}\n` }]]);
-  expect(readFileSync(join(settings, "contexts", "prod.json"), "utf8")).toContain(admin);
+  expect(read(`${settings}/contexts/prod.json`)).toContain(admin);
 });
 
 test("whoami prints whose the token is and where, and ends with 4 for an invalid one", async () => {
@@ -136,9 +118,10 @@ function ends(line: string, code: number, env: Record<string, string> = {}, told
 
 test("flags win over variables, those over the file, that over the context in use, that over the default folder", async () => {
   const nowhere = "http://127.0.0.1:9";
-  writeFileSync(join(folder.path, "away.yaml"), `remote: {url: "${nowhere}"}\n`);
-  writeFileSync(join(folder.path, "folder.yaml"), "data: none-here\n");
+  write("away.yaml", `remote: {url: "${nowhere}"}\n`);
+  write("folder.yaml", "data: none-here\n");
   const list = "actions --json";
+  const both = { EVREG_CONTEXT: "prod", EVREG_URL: nowhere };
   await expectEach([
     ends(add("prod --token-file admin.token --use"), 0),
     ends(`context add away --no-check --url ${nowhere}`, 0),
@@ -155,20 +138,15 @@ test("flags win over variables, those over the file, that over the context in us
     ends(`${list} --context prod`, 0, { EVREG_CONTEXT: "away" }),
     ends(`${list} --url ${nowhere}`, 6, { EVREG_CONTEXT: "prod" }),
     ends(`${list} --data none-here`, 3),
-    ends(
-      list,
-      2,
-      { EVREG_CONTEXT: "prod", EVREG_URL: nowhere },
-      /EVREG_CONTEXT and EVREG_URL both name a server/,
-    ),
+    ends(list, 2, both, /EVREG_CONTEXT and EVREG_URL both name a server/),
     ends(list, 3, { EVREG_CONTEXT: "prd" }, /did you mean prod\?/),
     ends(`${list} --context prod --data x`, 2),
   ]);
-  expect(existsSync(join(folder.path, ".evreg"))).toBe(false);
+  expect(existsSync(at(".evreg"))).toBe(false);
 });
 
 test("a typed token wins, then a typed context's own, then the environment's, then that of the context in use", async () => {
-  writeFileSync(join(folder.path, "token.yaml"), `remote: {token: ${admin}}\n`, { mode: 0o600 });
+  write("token.yaml", `remote: {token: ${admin}}\n`, 0o600);
   const env = { EVREG_TOKEN: admin };
   await expectEach([
     [add("prod --token-file reader.token --use"), 0],
@@ -184,7 +162,7 @@ test("a typed token wins, then a typed context's own, then the environment's, th
 test("a change by hand prints its context on stderr; a read or a script's change does not", async () => {
   const event = "publish on.server {}";
   const said = `On the context prod (${harness.url}).\n`;
-  writeFileSync(join(folder.path, "registry.yaml"), "actions: []\n");
+  write("registry.yaml", "actions: []\n");
   await expectEach([
     [add("prod --token-file admin.token --use"), 0],
     ["apply -f registry.yaml --dry-run", 0, undefined, said],
@@ -208,11 +186,8 @@ test("each command that acts somewhere is known to change something or not", asy
 });
 
 test("a context's token is sent to its own address only", async () => {
-  writeFileSync(join(folder.path, "token-only.yaml"), "remote: {allowInsecureToken: true}\n");
-  writeFileSync(
-    join(folder.path, "cloned.yaml"),
-    `remote: {url: "${harness.url}", allowInsecureToken: true}\n`,
-  );
+  write("token-only.yaml", "remote: {allowInsecureToken: true}\n");
+  write("cloned.yaml", `remote: {url: "${harness.url}", allowInsecureToken: true}\n`);
   await expectEach([
     [add("prod --token-file admin.token --use"), 0],
     ["whoami --json --config cloned.yaml", 4, ""],
@@ -240,11 +215,11 @@ test("a token for one application is not told that there are no subscriptions", 
 });
 
 test("a missing context in use stops commands, but another can still be chosen", async () => {
-  mkdirSync(settings, { mode: 0o700 });
-  writeFileSync(join(settings, "context-in-use"), "gone\n", { mode: 0o600 });
+  await expectEach([[add("prod --token-file admin.token"), 0]]);
+  write(`${settings}/context-in-use`, "gone\n", 0o600);
   await expectEach([
     ["actions", 3, "", /no context "gone"/],
-    ["context", 0, "", /evreg context use --none/],
+    ["context", 0, /^prod +http/m, /evreg context use --none/],
     ["context use --none", 0, undefined, "No context is in use.\n"],
     ["actions", 3, "", /no data folder/],
   ]);

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type Harness, startHarness, VERSION } from "../http/harness.ts";
@@ -8,57 +8,42 @@ import { connect } from "../../src/client/client.ts";
 import { findingLines } from "../../src/commands/diagnostics.ts";
 import { shellWord } from "../../src/domain/formats.ts";
 import type { Finding } from "../../src/domain/operations.ts";
-import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
+import { useFolder } from "../support/command-line.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const { run } = commandLine(folder.path, { EVREG_DATA: data });
+const { at, run, expectEach } = useFolder();
 let harness: Harness;
 
 beforeAll(async () => {
   harness = await startHarness();
 });
-afterAll(async () => {
-  await harness.close();
-  folder.remove();
-});
+afterAll(() => harness.close());
 
-async function looked(
-  words: readonly string[] = [],
-): Promise<{ code: number | null; of(check: string): Finding }> {
-  const { code, stdout } = await run(["doctor", "--json", ...words]);
+async function looked(target: string): Promise<{ code: number | null; of(check: string): Finding }> {
+  const { code, stdout } = await run(`doctor --json ${target}`);
   const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
   return { code, of: (check) => findings.find((one) => one.check === check)! };
 }
 
 test("doctor checks a data folder, and reports damage as a problem", async () => {
-  const missing = await looked();
-  expect(missing.code).toBe(1);
-  expect(missing.of("folder")).toMatchObject({ status: "problem", found: expect.stringContaining(data) });
-  const inHome = commandLine(folder.path, {});
-  const unnamed = await inHome.run("doctor");
-  expect(unnamed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^warning  folder .*\.evreg/m) });
-
-  const elsewhere = join(folder.path, "none");
-  const told = await run(["doctor", "--data", elsewhere]);
-  expect(told.stdout).toContain(`evreg serve --data ${elsewhere}\``);
-
-  await run("migrate");
-  const well = await looked();
+  const missing = new RegExp(`^problem +folder .*${at("data")}[^]*\`evreg serve --data data\``, "m");
+  await expectEach([
+    ["doctor", 0, /^warning  folder .*\.evreg/m],
+    ["doctor --data data", 1, missing],
+    ["migrate --data data", 0],
+  ]);
+  const well = await looked("--data data");
   expect(well.code).toBe(0);
   for (const check of ["folder", "disk", "size", "integrity", "form", "handlers"]) {
     expect(well.of(check), check).toMatchObject({ status: "ok", remedy: null });
   }
   expect(well.of("server").status).toBe("warning");
 
-  chmodSync(data, 0o770);
-  const file = join(data, "evreg.db");
-  writeFileSync(file, readFileSync(file).subarray(0, 60_000));
-  const damaged = await looked();
+  chmodSync(at("data"), 0o770);
+  truncateSync(at("data/evreg.db"), 60_000);
+  const damaged = await looked("--data data");
   expect(damaged.code).toBe(1);
-  expect(damaged.of("folder")).toMatchObject({ status: "warning", remedy: `Run: chmod 700 ${data}.` });
+  expect(damaged.of("folder")).toMatchObject({ status: "warning", remedy: `Run: chmod 700 ${at("data")}.` });
   expect(damaged.of("data")).toMatchObject({
     status: "problem",
     found: expect.stringContaining("is damaged"),
@@ -73,21 +58,22 @@ test.each([
 ])(
   "where the data file is %s, what serve, doctor and migrate suggest restores that folder from its newest backup",
   async (how, lose) => {
-    const here = commandLine(folder.path, {});
-    const lost = join(folder.path, `it's ${how}`);
-    await here.run(["migrate", "--data", lost]);
+    const lost = at(`it's ${how}`);
     const backup = join(lost, "of today.db");
-    await here.run(["backup", backup, "--data", lost]);
+    await expectEach([
+      [["migrate", "--data", lost], 0],
+      [["backup", backup, "--data", lost], 0],
+    ]);
     for (const ending of ["-wal", "-shm"]) rmSync(join(lost, `evreg.db${ending}`), { force: true });
     lose(join(lost, "evreg.db"));
     const suggested = `\`evreg restore ${shellWord(backup)} --force --data ${shellWord(lost)}\``;
     for (const command of ["serve", "doctor", "migrate"]) {
-      const { code, stdout, stderr } = await here.run([command, "--data", lost]);
+      const { code, stdout, stderr } = await run([command, "--data", lost]);
       expect(code).not.toBe(0);
       expect(stdout + stderr).toContain(suggested);
       expect(stdout + stderr).not.toContain("evreg serve");
     }
-    expect(await here.run(["restore", backup, "--force", "--data", lost])).toMatchObject({ code: 0 });
+    await expectEach([[["restore", backup, "--force", "--data", lost], 0]]);
   },
 );
 
@@ -96,9 +82,9 @@ const disk = mountSmallDisk(20);
 test.skipIf(disk === undefined)(
   "a read-only disk is reported as such (skipped where none can be mounted)",
   async () => {
-    const onDisk = ["--data", join(disk!.path, "data")];
+    const onDisk = `--data ${join(disk!.path, "data")}`;
     try {
-      expect(await run(["migrate", ...onDisk])).toMatchObject({ code: 0 });
+      await expectEach([[`migrate ${onDisk}`, 0]]);
       expect(spawnSync("mount", ["-o", "remount,ro", disk!.path]).status).toBe(0);
       const found = await looked(onDisk);
       expect(found.code).toBe(1);
@@ -116,23 +102,21 @@ test.skipIf(disk === undefined)(
 
 const checks = (findings: readonly Finding[]): readonly string[] => findings.map(({ check }) => check);
 
-const asked = async (
-  options: { token?: string; url?: string; version?: string; deep?: boolean } = {},
-): Promise<readonly Finding[]> => {
-  const {
-    url = harness.url,
-    token = await harness.token("admin"),
-    version = VERSION,
-    deep = false,
-  } = options;
-  const evreg = connect({ url, token });
-  const found = await serverFindings(evreg, { where: url, version, deep });
+interface Asked {
+  readonly token?: string;
+  readonly url?: string;
+  readonly version?: string;
+}
+
+async function asked({ url = harness.url, token, version = VERSION }: Asked): Promise<readonly Finding[]> {
+  const evreg = connect({ url, token: token ?? (await harness.token("admin")) });
+  const found = await serverFindings(evreg, { where: url, version, deep: true });
   await evreg.close();
   return found;
-};
+}
 
 test("doctor asks a server about itself, and compares its version and clock", async () => {
-  const found = await asked({ version: "9.9.9", deep: true });
+  const found = await asked({ version: "9.9.9" });
   const of = (check: string): Finding | undefined => found.find((one) => one.check === check);
   expect(of("versions")).toMatchObject({ status: "warning", found: expect.stringContaining("9.9.9") });
   // The harness's service has a clock that stands still at the beginning of 2026.
@@ -144,7 +128,7 @@ test("doctor asks a server about itself, and compares its version and clock", as
 
 test("without a folder for temporary files, doctor --deep says which variable names another", async () => {
   vi.stubEnv("TMPDIR", "/nonexistent/tmp");
-  const found = await asked({ deep: true });
+  const found = await asked({});
   vi.unstubAllEnvs();
   expect(found.find(({ check }) => check === "integrity")).toMatchObject({
     status: "warning",
@@ -162,33 +146,26 @@ test("a refused token and an unreachable server are reported with what to do", a
     expect(found).toMatchObject([{ check: "reach", status: "problem" }]);
     expect(found[0]?.remedy).toContain(remedy);
   }
-  const { code } = await looked(["--url", "http://127.0.0.1:1"]);
-  expect(code).toBe(1);
+  await expectEach([["doctor --url http://127.0.0.1:1", 1, /^problem +reach /m]]);
 });
 
 test("sentences are wrapped and indented", () => {
-  const finding: Finding = {
-    check: "disk",
-    status: "problem",
-    found: "There is hardly any room left.",
-    remedy: "Make room.",
-  };
-  expect(findingLines([finding], 40)).toBe(
-    [
-      "problem  disk  There is hardly any room",
-      "               left.",
-      "               > Make room.",
-      "",
-    ].join("\n"),
-  );
+  const room = { found: "There is hardly any room left.", remedy: "Make room." };
+  expect(findingLines([{ check: "disk", status: "problem", ...room }], 40)).toBe(`\
+problem  disk  There is hardly any room
+               left.
+               > Make room.
+`);
 });
 
-const foundIn = (wrong: Partial<Parameters<typeof fileFindings>[1]>) =>
-  fileFindings("The data file", {
+function foundIn(wrong: Partial<Parameters<typeof fileFindings>[1]>) {
+  const findings = fileFindings("The data file", {
     damaged_events: [],
     events_without_checksum: 0,
     ...wrong,
-  }).map(({ check, status, found }) => [check, status, found]);
+  });
+  return findings.map(({ check, status, found }) => [check, status, found]);
+}
 
 test("damage inside a file whose pages are whole is reported by its kind", () => {
   const whole = "Every page and index of the data file is whole";

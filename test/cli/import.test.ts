@@ -1,40 +1,25 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
-import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import { type Ending, useFolder } from "../support/command-line.ts";
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
-const { run } = commandLine(folder.path, { EVREG_DATA: join(folder.path, "data") });
-
-function file(name: string, text: string): string {
-  writeFileSync(join(folder.path, name), text);
-  return name;
-}
+const { at, read, write, expectEach } = useFolder({ EVREG_DATA: "data" });
 
 const webhook = (schema: object) => ({
   post: { requestBody: { content: { "application/json": { schema } } } },
 });
 const document = (webhooks: object) =>
   JSON.stringify({ openapi: "3.1.0", info: { title: "Shop", version: "1" }, webhooks }, null, 1);
-const declared = (stdout: string) => (JSON.parse(stdout) as { actions: object[] }).actions;
 const closed = { allOf: [{ properties: { a: { xml: {} } } }], unevaluatedProperties: false };
 const branches = { anyOf: [{ properties: { a: {} } }], unevaluatedProperties: false };
 
 test("import writes what apply reads and reports differences; a second import changes nothing", async () => {
-  const path = file("shop.json", document({ "order.created": webhook(closed), "order.paid": webhook({}) }));
-  const first = await run(["import", path, "-o", "actions.yaml"]);
-  expect(first).toEqual({
-    code: 0,
-    stdout: "",
-    stderr: [
-      "shop.json:18: order.created: left out: xml checks nothing",
-      "2 actions of Shop. What they would change: evreg apply --file actions.yaml --dry-run",
-      "",
-    ].join("\n"),
-  });
-  expect(readFileSync(join(folder.path, "actions.yaml"), "utf8")).toBe(`actions:
+  write("shop.json", document({ "order.created": webhook(closed), "order.paid": webhook({}) }));
+  const told = `shop.json:18: order.created: left out: xml checks nothing
+2 actions of Shop. What they would change: evreg apply --file actions.yaml --dry-run
+`;
+  const imported: Ending = ["import shop.json -o actions.yaml", 0, "", told];
+  await expectEach([imported]);
+  expect(read("actions.yaml")).toBe(`actions:
   - action: order.created
     application: Shop
     schemata:
@@ -49,22 +34,22 @@ test("import writes what apply reads and reports differences; a second import ch
     schemata: {}
 subscriptions: []
 `);
-  const applied = await run("apply --file actions.yaml");
-  expect(applied).toMatchObject({ code: 0, stderr: "Done: 2 created, 0 changed, 0 deleted.\n" });
-  expect(await run(["import", path, "-o", "actions.yaml"])).toEqual(first);
-  expect((await run("apply --file actions.yaml --dry-run --exit-code")).code).toBe(0);
+  await expectEach([
+    ["apply --file actions.yaml", 0, undefined, "Done: 2 created, 0 changed, 0 deleted.\n"],
+    imported,
+    ["apply --file actions.yaml --dry-run --exit-code", 0],
+  ]);
 });
 
 test("a schema that would accept more is left out with exit code 7", async () => {
   const input = document({ a: webhook(branches), b: webhook({}) });
-  const words = ["import", "-", "--application", "shop", "--prefix", "old.", "--json"];
-  const strict = await run(words, { input });
-  expect(strict).toMatchObject({
-    code: 7,
-    stderr: expect.stringMatching(/^Left out: stdin:\d+: a: uneval.*, which draft-07 cannot say\n$/),
-  });
-  expect(declared(strict.stdout)).toEqual([{ action: "old.b", application: "shop", schemata: {} }]);
+  const told = /^Left out: stdin:\d+: a: uneval.*, which draft-07 cannot say\n$/;
+  const only =
+    /"actions": \[\s+\{\s+"action": "old\.b",\s+"application": "shop",\s+"schemata": \{\}\s+\}\s+\]/;
+  await expectEach([["import - --application shop --prefix old. --json", 7, only, told, { input }]]);
 });
+
+const MARKDOWN = "# x\n\nA text: of *this*.\n[a](b)\n`c` and: [d](e) f: g\n";
 
 test.each([
   [
@@ -78,35 +63,25 @@ test.each([
     "no title that is a name",
     '{"openapi":"3.1.0","webhooks":{}}',
     2,
-    /with --application NAME: the document's info\.title must not be empty\.\n/,
+    /--application NAME: the document's info\.title must /,
   ],
   ["broken YAML", "openapi: [", 2, /stdin:1: this is not the YAML evreg reads/],
-  [
-    "no YAML",
-    "# x\n\nA text: of *this*.\n[a](b)\n`c` and: [d](e) f: g\n",
-    2,
-    /^Error: stdin:\d: this is not the YAML evreg reads: .*, and \d more\nNothing/,
-  ],
+  ["no YAML", MARKDOWN, 2, /^Error: stdin:\d: this is not the YAML evreg reads: .*, and \d more\nNothing/],
   ["two documents", "a: 1\n---\nb: 1", 2, /stdin must hold one document, not 2\./],
   ["another document", "a: 1", 2, /must be OpenAPI 3\.1 or AsyncAPI 3/],
 ])("%s is refused, and nothing is written", async (_, input, code, message) => {
-  const outcome = await run("import - -o none.yaml", { input });
-  expect(outcome).toMatchObject({ code, stdout: "", stderr: expect.stringMatching(message) });
-  expect(existsSync(join(folder.path, "none.yaml"))).toBe(false);
+  await expectEach([["import - -o none.yaml", code, "", message, { input }]]);
+  expect(existsSync(at("none.yaml"))).toBe(false);
 });
 
-test("import never overwrites the document", async () => {
-  const text = document({ a: webhook({}) });
-  const path = file("same.json", text);
-  expect(await run(["import", path, "-o", `./${path}`])).toMatchObject({ code: 2 });
-  expect(readFileSync(join(folder.path, path), "utf8")).toBe(text);
-});
-
-test.each([
-  [["--prefix", "a b"], /--prefix: it must be letters, digits/],
-  [["--application", " "], /--application: it must not be empty\./],
-  [["--output", "jsonl"], /one document: YAML, or JSON/],
-])("%j is refused", async (words, message) => {
-  const outcome = await run(["import", "-", ...words], { input: document({ a: webhook({}) }) });
-  expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringMatching(message) });
+test("what cannot be is refused, and the document is never written over", async () => {
+  const input = document({ a: webhook({}) });
+  write("same.json", input);
+  await expectEach([
+    ["import same.json -o ./same.json", 2],
+    [["import", "-", "--prefix", "a b"], 2, "", /--prefix: it must be letters, digits/, { input }],
+    [["import", "-", "--application", " "], 2, "", /--application: it must not be empty\./, { input }],
+    ["import - --output jsonl", 2, "", /one document: YAML, or JSON/, { input }],
+  ]);
+  expect(read("same.json")).toBe(input);
 });

@@ -1,11 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { addAbortSignal, PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { chunksOf, readInput, textFault } from "../../src/cli/io/input.ts";
-import { commandLine } from "../support/command-line.ts";
-import { temporaryFolder } from "../support/program.ts";
+import { useFolder } from "../support/command-line.ts";
+
+const { at, write, expectEach } = useFolder({ EVREG_DATA: "." });
 
 async function failureOf(stream: Readable, path: string): Promise<unknown> {
   try {
@@ -32,11 +31,9 @@ test("a read error in the middle of a file names the file and the reason", async
     code: "usage",
     message: "/mnt/events.ndjson cannot be read (EIO: i/o error).",
   });
-  expect(
-    await failureOf(failing("EISDIR", "EISDIR: illegal operation on a directory, read"), "-"),
-  ).toMatchObject({
-    message: "The standard input is a folder; name a file.",
-  });
+  const folder = failing("EISDIR", "EISDIR: illegal operation on a directory, read");
+  const message = "The standard input is a folder; name a file.";
+  expect(await failureOf(folder, "-")).toMatchObject({ message });
 });
 
 test("an interruption is reported as one", async () => {
@@ -50,22 +47,18 @@ test("an interruption is reported as one", async () => {
 test.runIf(process.platform === "linux")(
   "publishing such a file ends with 2 and reports the error",
   async () => {
-    const folder = temporaryFolder();
-    const { run } = commandLine(folder.path, { EVREG_DATA: folder.path });
-    for (const more of [[], ["--atomic"]]) {
-      const outcome = await run(["publish", "--batch", "/proc/self/mem", ...more]);
-      expect(outcome).toMatchObject({ code: 2, stdout: "" });
-      expect(outcome.stderr).toContain("/proc/self/mem cannot be read (EIO");
-    }
-    folder.remove();
+    const told = /\/proc\/self\/mem cannot be read \(EIO/;
+    await expectEach([
+      ["publish --batch /proc/self/mem", 2, "", told],
+      ["publish --batch /proc/self/mem --atomic", 2, "", told],
+    ]);
   },
 );
 
 test.runIf(process.platform === "linux")(
   "a pipe is read to its end, and a device not without end",
   async () => {
-    const folder = temporaryFolder();
-    const pipe = join(folder.path, "pipe.yaml");
+    const pipe = at("pipe.yaml");
     spawnSync("mkfifo", [pipe]);
     const bytes = readInput(pipe);
     spawn("sh", ["-c", `echo "actions: []" > ${pipe}`]);
@@ -74,7 +67,6 @@ test.runIf(process.platform === "linux")(
       code: "usage",
       message: "/dev/zero holds more than the 1,000,000 bytes that are read at most; name a smaller file.",
     });
-    folder.remove();
   },
 );
 
@@ -89,18 +81,11 @@ test.each<[text: string | Buffer, isText: boolean]>([
 });
 
 test("registry and schema files that are not UTF-8 are named", async () => {
-  const folder = temporaryFolder();
-  writeFileSync(join(folder.path, "wide.yaml"), Buffer.from("\ufeffactions: []\n", "utf16le"));
-  const { run } = commandLine(folder.path, { EVREG_DATA: folder.path });
-  const file = "wide.yaml";
-  for (const words of [
-    ["apply", "-f", file],
-    ["actions", "create", "a", "--application", "a", "--schema", file],
-    ["import", file],
-  ]) {
-    const { code, stderr } = await run(words);
-    expect([1, 2]).toContain(code);
-    expect(stderr).toContain("wide.yaml: this is no text in UTF-8; save it as UTF-8");
-  }
-  folder.remove();
+  write("wide.yaml", Buffer.from("\ufeffactions: []\n", "utf16le"));
+  const told = /wide\.yaml: this is no text in UTF-8; save it as UTF-8/;
+  await expectEach([
+    ["apply -f wide.yaml", 2, "", told],
+    ["actions create a --application a --schema wide.yaml", 1, "", told],
+    ["import wide.yaml", 2, "", told],
+  ]);
 });
