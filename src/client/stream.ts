@@ -4,7 +4,6 @@ import type { ChangeStream, StreamOptions } from "../evreg.ts";
 import { jsonOf, streamedEvent } from "./answers.ts";
 import { Backoff, isPassing } from "./backoff.ts";
 import { type Channel, foreignAnswer, type Opened } from "./channel.ts";
-import { EventStreamParser, type RawMessage } from "./event-stream-parser.ts";
 
 const PATH = "/v1/stream";
 /** A server sends something every 15 seconds. */
@@ -44,10 +43,12 @@ export async function streamOver(
         let failure: EvregError;
         try {
           opened ??= await open();
-          for await (const batch of messagesOf(opened)) {
+          for await (const batch of rawMessages(opened.body as AsyncIterable<Uint8Array>)) {
+            const from = opened;
+            // Without data it only moves the id on.
+            const shown = batch.filter(({ data }) => data !== "").map((raw) => messageOf(raw, from));
             backoff = new Backoff(MAX_WAIT_MS);
             ({ id } = batch.at(-1)!);
-            const shown = batch.filter(isShown);
             if (shown.length > 0) yield shown;
           }
           failure = broken("The server ended the stream.", opened.target);
@@ -73,27 +74,71 @@ function broken(message: string, target: string, cause?: unknown): EvregError {
   return new EvregError("unreachable", message, { target }, { cause });
 }
 
-/** A message that only moves the id on. */
-type PositionMessage = { readonly type: "moved"; readonly id: string };
-
-function isShown(message: StreamMessage | PositionMessage): message is StreamMessage {
-  return message.type !== "moved";
+/** Types of a later version are passed on as they are. */
+function messageOf({ type, id, data }: RawMessage, opened: Opened): StreamMessage {
+  const received = { ...opened, bytes: Buffer.from(data) };
+  if (type === "event") return { type, id, data: streamedEvent(received) };
+  return { type, id, data: jsonOf(received) } as StreamMessage;
 }
 
-async function* messagesOf(
-  opened: Opened,
-): AsyncGenerator<readonly (StreamMessage | PositionMessage)[], void, void> {
-  const parser = new EventStreamParser();
-  for await (const piece of opened.body as AsyncIterable<Uint8Array>) {
-    const messages = parser.push(piece).map((message) => messageOf(message, opened));
+interface RawMessage {
+  /** `message` where it has no name. */
+  readonly type: string;
+  /** Its lines, joined by LF; empty where only an id came. */
+  readonly data: string;
+  /** The last id so far. */
+  readonly id: string;
+}
+
+/** A message beyond this is not evreg's: a payload has 16 MiB at most, and with carriage returns comes twice. */
+const MAX_MESSAGE_LENGTH = 64 * 1024 * 1024;
+
+/**
+ * The messages of an event stream (WHATWG HTML, 9.2.6), those together that end in one piece. Other than there, lines end by LF alone, as evreg
+ * writes them, and an id without data is a message too: so the id moves on while nothing else comes. Of one that is cut off nothing is
+ * answered.
+ */
+export async function* rawMessages(
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<readonly RawMessage[], void, void> {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  let id = "";
+  let lines: string[] = [];
+  let lineParts: string[] = [];
+  let length = 0;
+  for await (const piece of pieces) {
+    const messages: RawMessage[] = [];
+    const [lineEnd, ...nextLines] = decoder.decode(piece, { stream: true }).split("\n");
+    lineParts.push(lineEnd!);
+    length += piece.length;
+    if (length > MAX_MESSAGE_LENGTH) throw new RangeError("a message of the stream is too large");
+    for (const next of nextLines) {
+      const line = lineParts.join("");
+      lineParts = [next];
+      if (line !== "") lines.push(line);
+      else {
+        const message = messageIn(lines, id);
+        if (message !== undefined) messages.push(message);
+        id = message?.id ?? id;
+        lines = [];
+        length = 0;
+      }
+    }
     if (messages.length > 0) yield messages;
   }
 }
 
-/** Types of a later version are passed on as they are. */
-function messageOf({ type, id, data }: RawMessage, opened: Opened): StreamMessage | PositionMessage {
-  if (data.length === 0) return { type: "moved", id };
-  const received = { ...opened, bytes: data };
-  if (type === "event") return { type, id, data: streamedEvent(received) };
-  return { type, id, data: jsonOf(received) } as StreamMessage;
+function messageIn(lines: readonly string[], lastId: string): RawMessage | undefined {
+  let type = "";
+  let id: string | undefined;
+  const data: string[] = [];
+  for (const line of lines) {
+    const [name = ""] = line.split(":", 1);
+    const value = line.slice(name.length + 1).replace(/^ /, "");
+    if (name === "data") data.push(value);
+    else if (name === "event") type = value;
+    else if (name === "id" && !value.includes("\0")) id = value;
+  }
+  if (data.length === 0 && id === undefined) return undefined;
+  return { type: type || "message", id: id ?? lastId, data: data.join("\n") };
 }

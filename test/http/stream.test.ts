@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
+import { Readable } from "node:stream";
 import { afterEach, expect, test } from "vitest";
-import { EventStreamParser, type RawMessage } from "../../src/client/event-stream-parser.ts";
+import { rawMessages } from "../../src/client/stream.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
@@ -58,8 +59,9 @@ class Wire {
     }
   }
 
-  get messages(): readonly RawMessage[] {
-    return new EventStreamParser().push(Buffer.from(this.body, "latin1"));
+  async messages() {
+    const { value } = await rawMessages(Readable.from([Buffer.from(this.body, "latin1")])).next();
+    return value ?? [];
   }
 
   has(part: string): Promise<void> {
@@ -97,7 +99,7 @@ test("a payload with carriage returns comes as base64 as well", async () => {
   await published(harness, '{"a":\r\n1}');
   const wire = new Wire(harness.port, await harness.token("read"), "/v1/stream?payloads=true&since=0");
   await wire.has("event: ready");
-  const data = JSON.parse(wire.messages[0]!.data.toString()) as Record<string, string>;
+  const data = JSON.parse((await wire.messages())[0]!.data) as Record<string, string>;
   expect(data["payload"]).toEqual({ a: 1 });
   expect(Buffer.from(data["payload_base64"]!, "base64").toString()).toBe('{"a":\r\n1}');
 });
@@ -108,11 +110,11 @@ test("the id of the last message goes before since, and what is no place is refu
   for (const n of [1, 2, 3]) await published(harness, `{"n":${n}}`);
   const first = new Wire(harness.port, token, "/v1/stream?since=0");
   await first.has("event: ready");
-  const [, second] = first.messages;
+  const [, second] = await first.messages();
   const wire = new Wire(harness.port, token, "/v1/stream?since=0", [`Last-Event-ID: ${second!.id}`]);
   await wire.has("event: ready");
-  expect(wire.messages.map(({ type }) => type)).toEqual(["event", "ready"]);
-  expect(wire.messages[0]!.data.toString()).toContain('"rowid":3');
+  expect((await wire.messages()).map(({ type }) => type)).toEqual(["event", "ready"]);
+  expect((await wire.messages())[0]!.data).toContain('"rowid":3');
   for (const [path, header] of [
     ["/v1/stream?since=soon", ""],
     ["/v1/stream?topics=", ""],
@@ -180,9 +182,9 @@ test("a stop waits for no stream, not even for one that takes nothing", async ()
   expect(idle.text.endsWith("0\r\n\r\n")).toBe(true);
 });
 
-function rowidsIn({ messages }: Wire): readonly number[] {
-  return messages.flatMap(({ type, data }) =>
-    type === "event" ? [(JSON.parse(data.toString()) as { rowid: number }).rowid] : [],
+async function rowidsIn(wire: Wire): Promise<readonly number[]> {
+  return (await wire.messages()).flatMap(({ type, data }) =>
+    type === "event" ? [(JSON.parse(data) as { rowid: number }).rowid] : [],
   );
 }
 
@@ -202,10 +204,10 @@ test("who is slow gets everything later, who takes nothing is cut off, and the o
   slow!.socket.resume();
   await slow!.has(`"rowid":${last},`);
   const all = Array.from({ length: last }, (_, at) => at + 1);
-  for (const wire of others) expect(rowidsIn(wire)).toEqual(all);
+  for (const wire of others) expect(await rowidsIn(wire)).toEqual(all);
   // It goes on where it was.
-  expect(rowidsIn(slow!)).toEqual(all);
-  expect(slow!.messages.filter(({ type }) => type === "gap")).toEqual([]);
+  expect(await rowidsIn(slow!)).toEqual(all);
+  expect((await slow!.messages()).filter(({ type }) => type === "gap")).toEqual([]);
   await clock.advance(59_000);
   expect(await metrics()).toMatch(/^evreg_streams_open 4$/m);
   await clock.advance(2_000);
