@@ -72,17 +72,12 @@ export function exampleConfig(): string {
 }
 
 /** What it is for, what it takes, and where else it can be set, in words that stay on one line each. */
-function about({ path, kind, description, env, envAlias, flag, secret }: ConfigKey): string[] {
-  const parts = [description];
-  const { bounds, choices = [], isList = false } = kind;
-  if (bounds !== undefined && path !== "port") parts.push(`From ${bounds.join(" to ")}.`);
-  if (choices.some((choice) => !description.includes(choice))) parts.push(`One of ${choices.join(", ")}.`);
-  if (secret === true && !description.includes(`${env}_FILE`)) {
-    parts.push(`Better given by ${env}_FILE than here.`);
-  }
+function about({ path, kind, description, env, envAlias, flag }: ConfigKey): string[] {
+  const { bounds, isList = false } = kind;
+  const range = bounds === undefined || path === "port" ? [] : ["From", `${bounds.join(" to ")}.`];
   const variable = envAlias === undefined ? env : `${env} or ${envAlias}`;
   const sources = flag === undefined ? variable : `--${flag}, ${variable}`;
-  return [...parts.join(" ").split(" "), `(${sources}${isList ? ", separated by commas" : ""})`];
+  return [...description.split(" "), ...range, `(${sources}${isList ? ", separated by commas" : ""})`];
 }
 
 function comment(words: readonly string[], indent: string): string {

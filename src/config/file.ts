@@ -10,8 +10,6 @@ export interface ConfigFile {
   /** Absolute. */
   readonly path: string;
   readonly keys: SourceValues;
-  /** True for a `config.yaml` beside the data folder, whose name another program may use as well. */
-  readonly generic: boolean;
 }
 
 const EXTENSIONS = [".yaml", ".yml", ".json"];
@@ -19,7 +17,8 @@ const OWN_NAMES = [
   ...EXTENSIONS.map((extension) => `evreg.config${extension}`),
   ...["", ...EXTENSIONS].map((extension) => `.evregrc${extension}`),
 ];
-const GENERIC_NAMES = ["config.yaml"];
+/** Another program may use it as well. */
+export const GENERIC_NAME = "config.yaml";
 
 /**
  * Reads a file that was named, by its absolute path.
@@ -27,14 +26,14 @@ const GENERIC_NAMES = ["config.yaml"];
  */
 export async function loadNamedFile(path: string): Promise<ConfigFile> {
   const text = await readFile(path, "utf8").catch((error: unknown) => {
-    throw unreadable(error, path, " Name another with --config or EVREG_CONFIG.");
+    throw unreadable(error, path, "Name another with --config or EVREG_CONFIG.");
   });
   return loadText(path, text);
 }
 
 /** @throws `usage` when the text is not YAML */
 export async function loadText(path: string, text: string): Promise<ConfigFile> {
-  return { path, keys: await keysIn(path, text), generic: false };
+  return { path, keys: await keysIn(path, text) };
 }
 
 /** YAML takes its time to load, and most commands have no file to read. */
@@ -42,27 +41,26 @@ async function keysIn(path: string, text: string): Promise<SourceValues> {
   return (await import("./file-keys.ts")).readFileKeys(path, text);
 }
 
-const OTHER_DATA = "Run evreg as the user it belongs to, or name another folder with --data.";
-const ELSEWHERE = " Name another with --config, or start evreg in another folder.";
+const ELSEWHERE = "Run evreg as the user it belongs to, or name another with --config.";
 
 /**
  * Looks in the working directory for `evreg.config.yaml` or `.evregrc`, then for `config.yaml` in the data folder, then
  * beside it. The first found is the only one read; folders further up are not looked at.
  */
 export async function findFile(cwd: string, data: string): Promise<ConfigFile | undefined> {
-  const places = [
-    { folder: cwd, names: OWN_NAMES, remedy: "Start evreg in another folder." },
-    { folder: data, names: GENERIC_NAMES, remedy: OTHER_DATA },
-    { folder: dirname(data), names: GENERIC_NAMES, remedy: OTHER_DATA },
+  const places: readonly (readonly [folder: string, names: readonly string[]])[] = [
+    [cwd, OWN_NAMES],
+    [data, [GENERIC_NAME]],
+    [dirname(data), [GENERIC_NAME]],
   ];
-  for (const { folder, names, remedy } of places) {
-    refuseUnreadable(folder, names, remedy);
+  for (const [folder, names] of places) {
+    refuseUnreadable(folder, names);
     try {
       const found = await search(folder, names);
       if (found === null) continue;
       const { filepath: path, config } = found;
       refuseForeign(path);
-      return { path, keys: config ?? new SourceValues("file", folder), generic: names === GENERIC_NAMES };
+      return { path, keys: config ?? new SourceValues("file", folder) };
     } catch (error) {
       // A data folder below something that is a file: for the store to complain about.
       if ((error as NodeJS.ErrnoException).code === "ENOTDIR") continue;
@@ -100,30 +98,13 @@ async function search(folder: string, names: readonly string[]): ReturnType<Expl
 }
 
 /** A search passes over what it may not read; a configuration that is there must not be ignored in silence. */
-function refuseUnreadable(folder: string, names: readonly string[], remedy: string): void {
-  // A file at its place is refused as a data folder.
-  if (isDenied(folder, constants.X_OK) && !isFile(folder)) {
-    throw new EvregError("usage", `The folder ${folder} may not be looked into (EACCES). ${remedy}`);
-  }
-  const path = names.map((name) => join(folder, name)).find((one) => isDenied(one, constants.R_OK));
-  if (path === undefined) return;
-  throw new EvregError("usage", `The configuration file ${path} cannot be read (EACCES).${ELSEWHERE}`);
-}
-
-function isDenied(path: string, mode: number): boolean {
-  try {
-    accessSync(path, mode);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EACCES";
-  }
-}
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    return false;
+function refuseUnreadable(folder: string, names: readonly string[]): void {
+  for (const path of names.map((name) => join(folder, name))) {
+    try {
+      accessSync(path, constants.R_OK);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EACCES") throw unreadable(error, path, ELSEWHERE);
+    }
   }
 }
 
@@ -141,6 +122,6 @@ function unreadable(error: unknown, path: string, remedy: string): EvregError {
   if (error instanceof EvregError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? "unreadable";
   const why = code === "ENOENT" ? "does not exist" : `cannot be read (${code})`;
-  const message = `The configuration file ${path} ${why}.${remedy}`;
+  const message = `The configuration file ${path} ${why}. ${remedy}`;
   return new EvregError("usage", message, {}, { cause: error });
 }

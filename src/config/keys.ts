@@ -119,7 +119,7 @@ const SCHEMA = {
     previousKey: {
       kind: ENCRYPTION_KEY,
       description:
-        "The key before, for the start at which encryption.key is another one; what it encrypted is then encrypted anew, and it is not needed any more.",
+        "The key before, for the start at which encryption.key is another one; what it encrypted is then encrypted anew, and it is not needed any more. Better given by EVREG_ENCRYPTION_KEY_PREVIOUS_FILE than here.",
       env: "EVREG_ENCRYPTION_KEY_PREVIOUS",
       secret: true,
     },
@@ -217,7 +217,7 @@ const SCHEMA = {
       kind: choice("debug", "info", "warn", "error", "silent"),
       default: "info",
       description:
-        "The least important lines that are written. debug: also a line for each read, publish and delivery that went well, as serve --dev does unless this is set.",
+        "The least important lines that are written: debug, info, warn, error or silent. debug: also a line for each read, publish and delivery that went well, as serve --dev does unless this is set.",
       flag: "log-level",
     },
     format: {
@@ -238,7 +238,7 @@ const SCHEMA = {
     token: {
       kind: TEXT,
       description:
-        "The token for remote.url. From a file it is only ever sent to the remote.url of the same file. From a variable it is not sent to a remote.url of a file that --config or EVREG_CONFIG did not name.",
+        "The token for remote.url. From a file it is only ever sent to the remote.url of the same file. From a variable it is not sent to a remote.url of a file that --config or EVREG_CONFIG did not name. Better given by EVREG_TOKEN_FILE than here.",
       env: "EVREG_TOKEN",
       flag: "token",
       secret: true,

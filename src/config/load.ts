@@ -1,11 +1,20 @@
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
+import { readFileSync, statSync } from "node:fs";
+import { basename, resolve } from "node:path";
 import { EvregError } from "../domain/error.ts";
-import { type Environment, readEnvironment } from "./environment.ts";
-import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, KEY_BY_PATH } from "./keys.ts";
-import { type ConfigFile, findFile, loadNamedFile, loadText } from "./file.ts";
+import { nearest } from "../domain/words/nearest.ts";
+import {
+  type Config,
+  CONFIG_FILE_ENV,
+  CONFIG_KEYS,
+  type ConfigKey,
+  CONTEXT_ENV,
+  KEY_BY_PATH,
+} from "./keys.ts";
+import { findFile, GENERIC_NAME, loadNamedFile, loadText } from "./file.ts";
 import type { ConfigValue } from "./value-kinds.ts";
 import { type Found, isLoopbackHost, type ConfigProblem, SourceValues } from "./values.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface LoadOptions {
   /** Flags by their names on the command line; those that set no key are ignored. */
@@ -27,10 +36,8 @@ export interface LoadedConfig {
   readonly places: ReadonlyMap<string, Found>;
   /** What `EVREG_CONTEXT` names. */
   readonly contextName: string | undefined;
-  /** Where `remote.url` was found when it is in a file that nobody named. */
-  readonly unnamedUrlPlace: string | undefined;
-  /** Where the data are, if no setting names that. */
-  readonly unnamedDataPlace: string | undefined;
+  /** Where a key was found, if that is in a file that nobody named. */
+  readonly unnamedPlace: (path: string) => string | undefined;
   /** Sentences for a person, on stderr. */
   readonly warnings: readonly string[];
 }
@@ -42,12 +49,12 @@ export interface LoadedConfig {
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { env, cwd, configText } = options;
   const flags = readFlags(options.flags ?? {}, cwd);
-  const { values: variables, contextName, configFile } = readEnvironment(env, cwd);
+  const variables = readEnvironment(env, cwd);
   const systemd = readStateDirectory(env, cwd);
   const values = defaultValues(cwd);
   const folder = [flags, variables, systemd].find(({ found }) => found.has("data"))?.found.get("data")?.value;
   const data = String(folder ?? values.get("data"));
-  const named = options.configFile ?? configFile;
+  const named = options.configFile ?? text(env, CONFIG_FILE_ENV);
   const file = await (configText !== undefined
     ? loadText(configText.name, configText.text)
     : named === undefined
@@ -59,20 +66,18 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 
   const problems = sources.flatMap((source) => source.problems);
   problems.push(...applyRules(values, byKey));
-  if (problems.length > 0) throw problemsError(problems, file);
+  if (problems.length > 0) throw problemsError(problems, named === undefined ? file?.path : undefined);
 
-  const unnamedPlace = (path: string): string | undefined => {
-    const item = byKey.get(path);
-    return named === undefined && item?.source === "file" ? item.place : undefined;
-  };
   return {
     config: buildConfig(values),
     places: byKey,
     warnings: warningsFor(configText === undefined ? file?.path : undefined, byKey),
     file: file?.path,
-    unnamedUrlPlace: unnamedPlace("remote.url"),
-    unnamedDataPlace: unnamedPlace("data"),
-    contextName,
+    unnamedPlace(path) {
+      const item = byKey.get(path);
+      return named === undefined && item?.source === "file" ? item.place : undefined;
+    },
+    contextName: text(env, CONTEXT_ENV),
   };
 }
 
@@ -85,6 +90,75 @@ function readFlags(flags: object, cwd: string): SourceValues {
   return result;
 }
 
+const PREFIX = "EVREG_";
+const OF_KEYS = CONFIG_KEYS.flatMap(({ env, secret }) => (secret === true ? [env, `${env}_FILE`] : [env]));
+/** The variables that mean something, without their prefix; the last five are the command line framework's. */
+const KNOWN = new Set([
+  ...[CONFIG_FILE_ENV, CONTEXT_ENV, ...OF_KEYS].map((name) => name.slice(PREFIX.length)),
+  "DEBUG",
+  "DISABLE_THEME",
+  "BINPATH",
+  "CACHE_DIR",
+  "CONFIG_DIR",
+]);
+
+/** Kubernetes puts these into every container beside a service named `evreg`. */
+const KUBERNETES_LINK = /^EVREG_(?:\w+_)?(?:SERVICE_(?:HOST|PORT)|PORT_\d+_(?:TCP|UDP|SCTP))(?:_\w+)?$/;
+const KUBERNETES_ADDRESS = /^(?:tcp|udp|sctp):\/\//;
+
+/** Reads every `EVREG_*` variable. One that means nothing is a mistake; one without a value counts as not set. */
+export function readEnvironment(env: Environment, cwd: string): SourceValues {
+  const values = new SourceValues("environment", cwd);
+  for (const key of CONFIG_KEYS) readKey(values, key, env, cwd);
+  for (const [name, value = ""] of Object.entries(env)) {
+    const word = name.slice(PREFIX.length);
+    if (!name.startsWith(PREFIX) || KNOWN.has(word) || isFromKubernetes(name, value)) continue;
+    const meant = nearest(word, KNOWN);
+    const advice =
+      meant === undefined
+        ? "unset it, or see config.example.yaml for those there are"
+        : `did you mean ${PREFIX}${meant}?`;
+    values.refuse(name, name, `this variable means nothing to evreg; ${advice}`);
+  }
+  return values;
+}
+
+function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: string): void {
+  const variables = [key.env, ...(key.envAlias === undefined ? [] : [key.envAlias])].flatMap((place) => {
+    const value = text(env, place);
+    return value === undefined || isFromKubernetes(place, value) ? [] : { place, value };
+  });
+  const file = `${key.env}_FILE`;
+  const path = key.secret === true ? text(env, file) : undefined;
+  if (path !== undefined) {
+    const subject = `the file ${resolve(cwd, path)} that should hold ${key.path}`;
+    try {
+      const value = readFileSync(resolve(cwd, path), "utf8").trim();
+      if (value === "") return into.refuse(key.path, file, `${subject} is empty`);
+      variables.push({ place: file, value });
+    } catch (error) {
+      const { code = "unreadable" } = error as NodeJS.ErrnoException;
+      return into.refuse(key.path, file, `${subject} cannot be read (${code})`);
+    }
+  }
+  const [first, second] = variables;
+  if (first === undefined) return;
+  if (second !== undefined && second.value !== first.value) {
+    const message = `${first.place} and ${second.place} both set ${key.path}, to different values; unset one of them`;
+    return into.refuse(key.path, second.place, message);
+  }
+  into.add(key, first.value, first.place);
+}
+
+function isFromKubernetes(name: string, value: string): boolean {
+  return KUBERNETES_LINK.test(name) || (/^EVREG_(?:\w+_)?PORT$/.test(name) && KUBERNETES_ADDRESS.test(value));
+}
+
+function text(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === "" ? undefined : value;
+}
+
 /** The folder that systemd made for the service: a default that goes before the built-in one. */
 function readStateDirectory(env: Environment, cwd: string): SourceValues {
   const result = new SourceValues("environment", cwd);
@@ -93,11 +167,12 @@ function readStateDirectory(env: Environment, cwd: string): SourceValues {
   return result;
 }
 
-function problemsError(problems: readonly ConfigProblem[], file: ConfigFile | undefined): EvregError {
+/** @param foundFile that nobody named */
+function problemsError(problems: readonly ConfigProblem[], foundFile = ""): EvregError {
   const lines = problems.map(({ place, message }) => `${place}: ${message}`);
-  if (file?.generic === true && problems.some(({ place }) => place.startsWith(file.path))) {
+  if (basename(foundFile) === GENERIC_NAME && problems.some(({ place }) => place.startsWith(foundFile))) {
     lines.push(
-      `If ${file.path} is another program's, name evreg's own file with --config or ${CONFIG_FILE_ENV}.`,
+      `If ${foundFile} is another program's, name evreg's own file with --config or ${CONFIG_FILE_ENV}.`,
     );
   }
   const [only = ""] = lines;

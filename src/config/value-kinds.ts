@@ -1,11 +1,5 @@
 import { isIP } from "node:net";
-import {
-  durationText,
-  MINUTES_AND_UP,
-  parseDurationMs,
-  parseEncryptionKey,
-  withoutUserInfo,
-} from "../domain/formats.ts";
+import { durationText, MINUTES_AND_UP, parseDurationMs, parseEncryptionKey } from "../domain/formats.ts";
 import { isTokenForm } from "../domain/token-secret.ts";
 
 export type ConfigValue = string | number | boolean | readonly string[] | readonly number[];
@@ -20,13 +14,12 @@ export interface Kind<T = ConfigValue> {
   fromText?(text: string): unknown;
   /** The value as a file would have it. */
   show?(value: T): ConfigValue;
-  /** What is wrong with a refused value, where more can be said than what is allowed. */
-  advise?(value: unknown): string | undefined;
+  /** A refused value may hold a password, so it is not shown. */
+  readonly isHidden?: true;
   /** A relative one starts at the folder of its source. */
   readonly isPath?: true;
   readonly isList?: true;
   readonly bounds?: readonly [min: number, max: number];
-  readonly choices?: readonly string[];
 }
 
 export function integer(min: number, max: number): Kind<number> {
@@ -42,7 +35,6 @@ export function integer(min: number, max: number): Kind<number> {
 export function choice<const T extends string>(...choices: readonly T[]): Kind<T> {
   return {
     allowed: `one of ${choices.join(", ")}`,
-    choices,
     read: (value) => choices.find((one) => one === value),
   };
 }
@@ -93,14 +85,9 @@ export function waits(max: number, maxMs: number): Kind<readonly number[]> {
 
 export const NETWORKS: Kind<readonly string[]> = {
   ...LIST,
-  allowed: "a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8",
+  allowed:
+    "a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8, one address as 10.0.0.1/32 or ::1/128",
   read: (value) => (Array.isArray(value) && value.every(isNetwork) ? (value as string[]) : undefined),
-  advise(value) {
-    const address = Array.isArray(value) && (value.find((item) => isIP(item)) as string | undefined);
-    if (!address) return undefined;
-    const network = `${address}/${isIP(address) === 4 ? 32 : 128}`;
-    return `needs networks in CIDR form: for the one address ${address}, write ${network}`;
-  },
 };
 
 function isNetwork(text: unknown): boolean {
@@ -125,10 +112,7 @@ export const FILE: Kind<string> = { ...textKind("the path of a file", isPath), i
 export const SERVER_URL: Kind<string> = {
   allowed: "an http: or https: address without user name, query or fragment",
   read: (value) => (isServerUrl(value) ? value.replace(/\/+$/, "") : undefined),
-  advise: (value) =>
-    typeof value === "string"
-      ? `must be ${SERVER_URL.allowed}, not ${quoteShort(withoutUserInfo(value))}`
-      : undefined,
+  isHidden: true,
 };
 
 export function isServerUrl(text: unknown): text is string {

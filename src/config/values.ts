@@ -44,8 +44,12 @@ export class SourceValues {
     const typed = text === undefined ? raw : (kind.fromText?.(text) ?? text);
     const value = kind.read(typed);
     if (value === undefined) {
-      const shown = secret === true ? "" : `, not ${quoteShort(typed)}`;
-      this.refuse(path, place, `${path} ${kind.advise?.(typed) ?? `must be ${kind.allowed}${shown}`}`);
+      const isHidden = secret === true || kind.isHidden === true;
+      this.refuse(
+        path,
+        place,
+        `${path} must be ${kind.allowed}${isHidden ? "" : `, not ${quoteShort(typed)}`}`,
+      );
       return;
     }
     const whole = kind.isPath === true ? resolve(this.#base, String(value)) : value;

@@ -243,7 +243,7 @@ describe("finding the file", () => {
   test.skipIf(process.getuid?.() === 0)("an unreadable file is an error", async () => {
     const file = put("evreg.config.yaml", "port: 1");
     chmodSync(file, 0o000);
-    expect(await refusal({})).toContain(`${file} cannot be read (EACCES). Name another with --config`);
+    expect(await refusal({})).toContain(`${file} cannot be read (EACCES). Run evreg as the user`);
   });
 
   test.skipIf(process.getuid?.() === 0)("an unreadable folder is an error", async () => {
@@ -252,7 +252,7 @@ describe("finding the file", () => {
     chmodSync(folder, 0o000);
     const message = await refusal({ flags: { data: folder } });
     chmodSync(folder, 0o700);
-    expect(message).toContain(`The folder ${folder} may not be looked into (EACCES).`);
+    expect(message).toContain(`${join(folder, "config.yaml")} cannot be read (EACCES).`);
   });
 });
 
@@ -307,7 +307,7 @@ describe("secrets", () => {
   test("an address that only a found file names is reported with its place", async () => {
     const file = put("evreg.config.yaml", "remote:", "  url: https://a.example");
     const env = { EVREG_TOKEN: "mine" };
-    expect(await load({ env })).toMatchObject({ unnamedUrlPlace: `${file}:2:8` });
+    expect((await load({ env })).unnamedPlace("remote.url")).toBe(`${file}:2:8`);
     const meant: Partial<LoadOptions>[] = [
       { configFile: file },
       { env: { EVREG_CONFIG: file } },
@@ -316,7 +316,7 @@ describe("secrets", () => {
     ];
     for (const options of meant) {
       const loaded = await load({ ...options, env: { ...env, ...options.env } });
-      expect.soft(loaded.unnamedUrlPlace).toBeUndefined();
+      expect.soft(loaded.unnamedPlace("remote.url")).toBeUndefined();
       expect.soft(loaded.config.remote).toMatchObject({ url: "https://a.example", token: "mine" });
     }
   });

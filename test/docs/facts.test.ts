@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXIT } from "../../src/cli/usage-errors.ts";
 import { HELP_TOPICS } from "../../src/cli/help-topics.ts";
-import { readEnvironment } from "../../src/config/environment.ts";
+import { readEnvironment } from "../../src/config/load.ts";
 import { CONFIG_FILE_ENV, CONFIG_KEYS, CONTEXT_ENV } from "../../src/config/keys.ts";
 import { COMPATIBILITY_MODES } from "../../src/model/action.ts";
 import { DELIVERY_TRANSITIONS, isFinal } from "../../src/domain/delivery.ts";
@@ -143,8 +143,8 @@ describe("configuration", () => {
   test("the other variables are ones that the program takes", () => {
     const names = firstColumn(page, "Other variables");
     expect(names).toEqual(expect.arrayContaining([CONFIG_FILE_ENV, CONTEXT_ENV, "EVREG_CONFIG_DIR"]));
-    const { values } = readEnvironment(Object.fromEntries(names.map((name) => [name, "1"])), "/");
-    expect(values.problems).toEqual([]);
+    const { problems } = readEnvironment(Object.fromEntries(names.map((name) => [name, "1"])), "/");
+    expect(problems).toEqual([]);
   });
 
   test("each key in a document is one of the configuration", () => {

@@ -106,11 +106,12 @@ async function serverFor(
   loaded: LoadedConfig,
   configFolder: string,
 ): Promise<Address | undefined> {
-  const { config, unnamedUrlPlace, unnamedDataPlace } = loaded;
+  const { config, unnamedPlace } = loaded;
   const { url, token: configured, allowInsecureToken } = config.remote;
   const context = contextFor(flags, loaded, configFolder);
   if (context !== undefined) return addressOf(context, flags, loaded);
   if (url !== undefined && flags.data === undefined) {
+    const unnamedUrlPlace = unnamedPlace("remote.url");
     if (unnamedUrlPlace !== undefined && !isKnown(url, configFolder)) {
       const remedy = `name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: ${plainCommand(`context add NAME --url ${url}`)}`;
       const sentence = `Only ${unnamedUrlPlace} names the server ${url}`;
@@ -118,6 +119,7 @@ async function serverFor(
     }
     return { url, token: configured, allowInsecureToken };
   }
+  const unnamedDataPlace = unnamedPlace("data");
   const inUse = unnamedDataPlace === undefined ? undefined : contextInUse(configFolder);
   if (inUse !== undefined) {
     const remedy = `name it with --data or EVREG_DATA, or the file with --config or EVREG_CONFIG; if ${inUse} is meant, give --context ${inUse}.`;
