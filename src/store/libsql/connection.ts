@@ -87,11 +87,7 @@ export class WriteConnection extends Connection {
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
 
-  private constructor(
-    opened: OpenedDatabase,
-    key: Uint8Array | undefined,
-    { log, guard }: { readonly log: LogCheck; readonly guard: FileGuard },
-  ) {
+  private constructor(opened: OpenedDatabase, key: Uint8Array | undefined, log: LogCheck, guard: FileGuard) {
     super(opened, key);
     this.log = log;
     this.#guard = guard;
@@ -117,7 +113,7 @@ export class WriteConnection extends Connection {
       if (sql.value("PRAGMA journal_mode = WAL") !== "wal") {
         throw new EngineFailure("failed", "the engine does not keep a log of the file");
       }
-      const connection = new WriteConnection(opened, key, { log, guard: new FileGuard(path, id) });
+      const connection = new WriteConnection(opened, key, log, new FileGuard(path, id));
       connection.#moveFoundLog();
       return connection;
     });
@@ -185,18 +181,14 @@ export class WriteConnection extends Connection {
     this.read.run("PRAGMA busy_timeout = 0");
     if (checkpoint?.busy !== 0)
       throw new EngineFailure("in_use", "the log could not be emptied while it is read");
+    const { logPath } = this.#guard;
     try {
-      this.#syncLog();
+      if (existsSync(logPath)) withFile(logPath, "r+", fsyncSync);
     } catch (error) {
       const message = `the file system failed while the log was emptied (${String(error)})`;
       throw new EngineFailure("failed", message, { cause: error });
     }
     this.#isLogMoved = true;
-  }
-
-  #syncLog(): void {
-    const { logPath } = this.#guard;
-    if (existsSync(logPath)) withFile(logPath, "r+", fsyncSync);
   }
 
   /**
@@ -287,20 +279,10 @@ interface OpenedDatabase {
 }
 
 /**
- * Opens a file with the engine, through the file layer that `addressOf` names.
- * @throws EngineFailure
+ * Opens a file with the engine, through the file layer that `addressOf` names, for what `begin` makes of it. Where that throws,
+ * the file is closed.
+ * @throws EngineFailure; as `begin`
  */
-function acquire(path: string): OpenedDatabase {
-  try {
-    const pool = new ConnectionPool(addressOf(path), {}, 1);
-    const database = pool.acquireSync();
-    return { pool, database, sql: new Statements(database) };
-  } catch (error) {
-    throw engineFailure(error, "begin") ?? error;
-  }
-}
-
-/** Opens a file for what `begin` makes of it. Where that throws, the file is closed. */
 function opening<T>(path: string, begin: (opened: OpenedDatabase) => T): T {
   const opened = acquire(path);
   try {
@@ -308,6 +290,16 @@ function opening<T>(path: string, begin: (opened: OpenedDatabase) => T): T {
   } catch (error) {
     opened.pool.close();
     throw error;
+  }
+}
+
+function acquire(path: string): OpenedDatabase {
+  try {
+    const pool = new ConnectionPool(addressOf(path), {}, 1);
+    const database = pool.acquireSync();
+    return { pool, database, sql: new Statements(database) };
+  } catch (error) {
+    throw engineFailure(error, "begin") ?? error;
   }
 }
 

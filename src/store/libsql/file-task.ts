@@ -12,10 +12,7 @@ export async function fileTask<K extends keyof FileTasks>(
   ...args: Parameters<FileTasks[K]>
 ): Promise<Awaited<ReturnType<FileTasks[K]>>> {
   let crash: string | undefined;
-  const thread = new StoreThread("store-thread", {
-    crashed: (reason) => (crash = reason),
-    damaged: () => undefined,
-  });
+  const thread = new StoreThread("store-thread", { crashed: (reason) => (crash = reason) });
   try {
     return (await thread.request("task", { operation: run, args })) as Awaited<ReturnType<FileTasks[K]>>;
   } catch (cause) {

@@ -40,7 +40,7 @@ const SHOW_EVERY_MS = 250;
  */
 export async function move({ from, to, signal, onProgress }: MoveRequest): Promise<MoveReport> {
   const progress = new MoveProgress();
-  const thread = new StoreThread("move-thread", { crashed: () => undefined, damaged: () => undefined });
+  const thread = new StoreThread("move-thread");
   const end = (): void => progress.end();
   signal.addEventListener("abort", end);
   if (signal.aborted) end();

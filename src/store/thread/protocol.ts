@@ -1,8 +1,7 @@
-import type { MessagePort } from "node:worker_threads";
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
 import type { CommitMeasures } from "../../metrics/counters.ts";
 import type { StoreChange } from "../store.ts";
-import type { Notice, OperationsTraits, Work } from "../sql/operation.ts";
+import type { Notice, OperationsTraits } from "../sql/operation.ts";
 import { EngineFailure, type FailureKind } from "../sql/sql.ts";
 
 /** What threads of the store are asked, and what they answer. */
@@ -84,28 +83,6 @@ export interface OpenReport<R = unknown> {
   readonly dataId: string;
   readonly isNew: boolean;
   readonly notices: readonly Notice[];
-}
-
-export interface ThreadAnswer extends Partial<Pick<Work, "transfer" | "damaged">> {
-  readonly value?: unknown;
-}
-
-/** Answers a request with what `answer` returns or throws. */
-export async function respond(
-  port: MessagePort,
-  id: number,
-  answer: () => Promise<ThreadAnswer>,
-): Promise<void> {
-  let answered: ThreadAnswer = {};
-  let outcome: WireOutcome;
-  try {
-    answered = await answer();
-    outcome = { ok: answered.value };
-  } catch (error) {
-    outcome = { error: toWireError(error) };
-  }
-  const { damaged = [], transfer = [] } = answered;
-  port.postMessage({ id, outcome, damaged } satisfies FromThread, [...transfer]);
 }
 
 export function toWireError(error: unknown): WireError {

@@ -21,8 +21,8 @@ import { EngineFailure } from "../sql/sql.ts";
 /** Notices what a thread comes upon. */
 interface ThreadObserver {
   /** It has ended, and nobody asked it to. */
-  crashed(reason: string): void;
-  damaged(event: number): void;
+  readonly crashed?: (reason: string) => void;
+  readonly damaged?: (event: number) => void;
 }
 
 /** A thread that has the engine, from its start to its end. */
@@ -38,7 +38,7 @@ export class StoreThread {
   readonly #observer: ThreadObserver;
 
   /** @param script what runs in the thread */
-  constructor(script: ThreadScript, observer: ThreadObserver) {
+  constructor(script: ThreadScript, observer: ThreadObserver = {}) {
     this.#observer = observer;
     const worker = startThread("evreg-store", script);
     this.#worker = worker;
@@ -52,7 +52,7 @@ export class StoreThread {
         if (this.#ended !== undefined) return;
         this.#ended = new EngineFailure("failed", `the store's thread failed: ${crash}`);
         for (const pending of this.#pending) pending?.reject(this.#ended);
-        observer.crashed(this.#ended.message);
+        observer.crashed?.(this.#ended.message);
       });
     });
   }
@@ -85,7 +85,7 @@ export class StoreThread {
   }
 
   #receive({ id, outcome, damaged }: FromThread): void {
-    for (const event of damaged) this.#observer.damaged(event);
+    for (const event of damaged) this.#observer.damaged?.(event);
     const pending = this.#pending[id];
     this.#pending[id] = undefined;
     if ("error" in outcome) pending?.reject(fromWireError(outcome.error));
@@ -112,9 +112,9 @@ const TRY_AGAIN_MS = 1_000;
 const TRIAL_BYTES = 1024 * 1024;
 
 /**
- * The threads that have the data file open: one writes, and another one reads beside it where there is much to do. While the disk is full, writes are refused
- * until a trial is committed, which is made about every second. Any other failure of the engine ends the store for good, as
- * nobody knows then what is in the file.
+ * The threads that have the data open: one writes, and another one reads beside it where there is much to do. While the disk is
+ * full, writes are refused until a trial is committed, which is made about every second. Any other failure of the engine ends the
+ * store for good, as nobody knows then what is in the file.
  */
 export class StoreThreads {
   readonly #options: StoreThreadsOptions;

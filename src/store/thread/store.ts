@@ -29,7 +29,7 @@ import type {
   ReadOperation,
   WriteOperation,
 } from "../sql/operation.ts";
-import { checkText, settingsFromJson } from "../sql/sql.ts";
+import { settingsFromJson } from "../sql/sql.ts";
 import type { OpenReport } from "./protocol.ts";
 import type { StoreThreads, StoreThreadsOptions } from "./store-threads.ts";
 import type { ByteWriter, WriteQueue, WriteReply } from "./write-queue.ts";
@@ -160,9 +160,6 @@ function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions
     atomic: boolean,
     claim: RecordClaim | undefined,
   ): Promise<readonly RecordOutcome[]> {
-    for (const { idempotencyKey } of batch) {
-      if (idempotencyKey !== undefined) checkText("idempotency_key", idempotencyKey);
-    }
     const outcomes: RecordOutcome[] = [];
     let portion = batch.length;
     while (outcomes.length < batch.length) {

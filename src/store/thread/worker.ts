@@ -16,10 +16,9 @@ import {
 import { EngineFailure, type Sql } from "../sql/sql.ts";
 import {
   type Committed,
+  type FromThread,
   type NamedCall,
   type OpenReport,
-  respond,
-  type ThreadAnswer,
   type ToThread,
   toWireError,
   type WireOutcome,
@@ -115,10 +114,23 @@ export class StoreWorker {
       }
       const request = this.#requests.shift() ?? this.#long.shift();
       if (request === undefined) break;
-      await respond(this.#port, request.id, () => this.#answer(request));
+      await this.#respond(request);
       if (request.kind === "close") return this.#port.close();
     }
     this.#isServing = false;
+  }
+
+  async #respond(request: ToThread): Promise<void> {
+    let answered: ThreadAnswer = {};
+    let outcome: WireOutcome;
+    try {
+      answered = await this.#answer(request);
+      outcome = { ok: answered.value };
+    } catch (error) {
+      outcome = { error: toWireError(error) };
+    }
+    const { damaged = [], transfer = [] } = answered;
+    this.#port.postMessage({ id: request.id, outcome, damaged } satisfies FromThread, [...transfer]);
   }
 
   async #answer({ kind, ask }: ToThread): Promise<ThreadAnswer> {
@@ -232,6 +244,10 @@ export class StoreWorker {
       return { error: toWireError(error) };
     }
   }
+}
+
+interface ThreadAnswer extends Partial<Pick<Work, "transfer" | "damaged">> {
+  readonly value?: unknown;
 }
 
 interface CommittedBatch extends Pick<Committed, "commit"> {

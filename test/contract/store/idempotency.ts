@@ -43,15 +43,6 @@ export function idempotencySuite(open: OpenStore): void {
     expect(await replayed([...from(600), 600])).toEqual([600]);
     expect(await replayed(from(0, 1).toReversed())).toEqual(from(0, 1).toReversed());
   });
-
-  it("refuses a key that it could not store unchanged", async () => {
-    const action = await on.action();
-    await on.record([eventOf(action, "{}", "k")]);
-    for (const key of ["k\u0000x", "k\ud800"]) {
-      await expect(on.record([eventOf(action, "{}", key)])).rejects.toMatchObject({ code: "invalid" });
-    }
-    expect(await on.rowids()).toHaveLength(1);
-  });
 }
 
 /** Twenty numbers. */

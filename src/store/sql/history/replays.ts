@@ -240,13 +240,10 @@ interface WalkedEvent {
 /** So many events are looked at together, which takes about a millisecond. */
 const WINDOW = 4_000;
 
-/** How events are walked in order, as parts of a query with the values of `valuesOf`. */
+/** How events are walked in order, in SQL with the values of `valuesOf`. */
 interface ReplayWalk {
-  /** What the columns of a `WalkedEvent` are, and where they come from. */
-  readonly columns: string;
-  readonly from: string;
-  /** A condition that is true of the events and deliveries that are looked at. */
-  readonly candidate: string;
+  /** A query of `WalkedEvent`s, those that are looked at; it goes on with `AND` or `ORDER BY`. */
+  readonly candidates: string;
   /** A condition that is true of those that are to be sent, among those that are looked at. */
   readonly chosen: string;
 }
@@ -254,8 +251,10 @@ interface ReplayWalk {
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
 const OF_ACTION = "e.action_id = (SELECT a.rowid FROM action AS a WHERE a.action = ?2)";
 const EVENT_COLUMNS = `e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery`;
-const DELIVERY_COLUMNS = "d.event_id AS event, d.rowid AS delivery";
-const DELIVERIES = "d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4";
+const DELIVERIES_BY = (
+  index: string,
+): string => `SELECT d.event_id AS event, d.rowid AS delivery FROM delivery AS d INDEXED BY ${index}
+  WHERE d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4`;
 const RECEIVED =
   "SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1";
 
@@ -266,32 +265,23 @@ const RECEIVED =
 function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
   const isForAll = isPattern(action);
   const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
-  const candidate = `${isForAll ? "" : `${OF_ACTION} AND `}e.rowid BETWEEN ?3 AND ?4`;
   const matches = isForAll ? `EXISTS (${RECEIVED})` : OF_ACTION;
+  const events = `SELECT ${EVENT_COLUMNS} FROM ${from} WHERE ${isForAll ? "" : `${OF_ACTION} AND `}e.rowid BETWEEN ?3 AND ?4`;
   const without = (condition: string): string =>
     `${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}${condition})`;
   const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
     failed: {
-      columns: DELIVERY_COLUMNS,
-      from: "delivery AS d INDEXED BY delivery_failed_event",
-      candidate: `${DELIVERIES} AND d.state = ${DELIVERY_STATE.failed}`,
+      candidates: `${DELIVERIES_BY("delivery_failed_event")} AND d.state = ${DELIVERY_STATE.failed}`,
       // With a join the engine would ignore the end of the window, and walk to the end of the index.
       chosen: `EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
     },
     // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
     waiting: {
-      columns: DELIVERY_COLUMNS,
-      from: "delivery AS d INDEXED BY delivery_waiting_event",
-      candidate: `${DELIVERIES} AND d.failures > 0 AND d.due_ms IS NOT NULL`,
+      candidates: `${DELIVERIES_BY("delivery_waiting_event")} AND d.failures > 0 AND d.due_ms IS NOT NULL`,
       chosen: `NOT ${LEASE_OF("d")}`,
     },
-    missed: { columns: EVENT_COLUMNS, from, candidate, chosen: without("") },
-    all: {
-      columns: EVENT_COLUMNS,
-      from,
-      candidate,
-      chosen: without(` AND d.state IN ${UNFINISHED_STATES}`),
-    },
+    missed: { candidates: events, chosen: without("") },
+    all: { candidates: events, chosen: without(` AND d.state IN ${UNFINISHED_STATES}`) },
   };
   return walks[selection];
 }
@@ -310,22 +300,22 @@ async function chooseNext(
 ): Promise<{ readonly chosen: readonly WalkedEvent[]; readonly passed: number }> {
   const high = await windowEnd(sql, plan, range);
   const chosen = await sql.rows<WalkedEvent>(
-    `${chosenBy(walkOf(plan))} LIMIT ?5`,
+    `${chosenBy(plan)} LIMIT ?5`,
     ...valuesOf(plan, { low: range.low, high }),
     max,
   );
   return { chosen, passed: chosen.length < max ? high : (chosen.at(-1)?.event ?? high) };
 }
 
-function chosenBy({ columns, from, candidate, chosen }: ReplayWalk): string {
-  return `SELECT ${columns} FROM ${from} WHERE ${candidate} AND ${chosen} ORDER BY event`;
+function chosenBy(plan: ReplayPlan): string {
+  const { candidates, chosen } = walkOf(plan);
+  return `${candidates} AND ${chosen} ORDER BY event`;
 }
 
 /** Answers where the next window ends: after so many events, or at the end of the range. */
 async function windowEnd(sql: Sql, plan: ReplayPlan, range: RowidRange): Promise<number> {
-  const { columns, from, candidate } = walkOf(plan);
   const last = await sql.first<WalkedEvent>(
-    `SELECT ${columns} FROM ${from} WHERE ${candidate} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
+    `${walkOf(plan).candidates} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
     ...valuesOf(plan, range),
   );
   return last?.event ?? range.high;
@@ -342,7 +332,7 @@ export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<ReadPart<
   const [range] = plan.scope;
   if (range === undefined) return { items: [] };
   const high = await windowEnd(sql, plan, range);
-  const chosen = `SELECT count(*) FROM (${chosenBy(walkOf(plan))})`;
+  const chosen = `SELECT count(*) FROM (${chosenBy(plan)})`;
   const count = await sql.value<number>(chosen, ...valuesOf(plan, { low: range.low, high }));
   return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, high, "asc") } };
 }
