@@ -1,6 +1,7 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { WriteConnection } from "../../src/store/libsql/connection.ts";
+import { addressOf, type WriteConnection } from "../../src/store/libsql/connection.ts";
 import type { SyncSql } from "../../src/store/libsql/statements.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
@@ -9,6 +10,7 @@ import { fileSql } from "../support/file-sql.ts";
 import { startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
+const SOURCES = new URL("../../src/", import.meta.url);
 const scratch = useScratch();
 const open = (): Promise<Store> => openStore(scratch.path);
 
@@ -34,6 +36,17 @@ describe("SQLITE_BUSY", () => {
 });
 
 describe("the connection", () => {
+  it("uses the system's own file layer, as the engine's takes a failed read for zeros, and evreg opens files in no other way", () => {
+    expect(addressOf("/a/b.db")).toMatch(/^file:\/\/.*\/a\/b\.db\?vfs=(unix-excl|win32)$/);
+    const openers = readdirSync(SOURCES, { recursive: true, encoding: "utf8" }).filter((name) => {
+      if (!name.endsWith(".ts")) return false;
+      const text = readFileSync(new URL(name, SOURCES), "utf8");
+      const imported = /^import (?!type\b).*(@libsql|"libsql)/m;
+      return imported.test(text) || /(import|require)\("(@libsql|libsql)/.test(text);
+    });
+    expect(openers).toEqual([join("store", "libsql", "connection.ts")]);
+  });
+
   it("has its settings in force", async () => {
     const { read } = await openConnection();
     const setting = (name: string): unknown =>

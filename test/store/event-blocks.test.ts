@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { EventSelection } from "../../src/store/events.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
-import { BLOCK_SIZES, blocksOf, rangeOf } from "../../src/store/sql/events/counts.ts";
+import { BLOCK_SIZES } from "../../src/store/sql/events/counts.ts";
 import type { Store } from "../../src/store/store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { sharedCluster } from "../support/postgres.ts";
@@ -13,34 +13,6 @@ import { useScratch } from "./scratch.ts";
 const [LARGE, SMALL] = BLOCK_SIZES;
 const SECOND_MS = 1_000;
 const scratch = useScratch();
-
-it.each([
-  [0, -1, []],
-  [5, 5, [[1, 5, 5]]],
-  [0, SMALL - 1, [[SMALL, 0, 0]]],
-  [1, SMALL - 1, [[1, 1, SMALL - 1]]],
-  [0, LARGE - 1, [[LARGE, 0, 0]]],
-  [
-    SMALL - 1,
-    3 * LARGE + SMALL,
-    [
-      [1, SMALL - 1, SMALL - 1],
-      [SMALL, 1, LARGE / SMALL - 1],
-      [LARGE, 1, 2],
-      [SMALL, (3 * LARGE) / SMALL, (3 * LARGE) / SMALL],
-      [1, 3 * LARGE + SMALL, 3 * LARGE + SMALL],
-    ],
-  ],
-])("from %d to %d are blocks, each as large as fits", (low, high, expected) => {
-  const runs = blocksOf({ low, high });
-  expect(runs.map(({ size, first, last }) => [size, first, last])).toEqual(expected);
-  let next = low;
-  for (const range of runs.map(rangeOf)) {
-    expect(range.low).toBe(next);
-    next = range.high + 1;
-  }
-  expect(next).toBe(high + 1);
-});
 
 /** A store, and how it opens once its next event has another number. */
 interface Numbered {

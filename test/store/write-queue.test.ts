@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { StoreChange } from "../../src/store/store.ts";
 import type { WriteCall } from "../../src/store/thread/protocol.ts";
 import { BATCH_ROWS, type PendingWrite, WriteQueue } from "../../src/store/thread/write-queue.ts";
 
@@ -12,28 +13,23 @@ interface Sent {
 const MiB = 1024 * 1024;
 
 /** A queue whose batches are answered by hand: each write with its call. */
-function queueByHand() {
+function queueByHand(changes: readonly StoreChange[] = [], seenByAll?: () => Promise<void>) {
   const sent: Sent[] = [];
+  const commit = { writes: 1, tookMs: 0, commitMs: 0, fsyncs: 1 };
   const writer: ConstructorParameters<typeof WriteQueue>[0] = {
     write: ({ calls, bytes }) =>
       new Promise((resolve, reject) => {
         const names = (JSON.parse(calls) as WriteCall[]).map(([, call]) => call);
-        const outcomes = names.map((ok) => ({ ok }));
-        const committed = {
-          outcomes: JSON.stringify(outcomes),
-          payloads: [],
-          commit: { writes: 1, tookMs: 0, commitMs: 0, fsyncs: 1 },
-          changes: [],
-        };
+        const outcomes = JSON.stringify(names.map((ok) => ({ ok })));
         sent.push({
           names,
           bytes: new Uint8Array(bytes ?? new ArrayBuffer(0)),
-          commit: () => resolve(committed),
+          commit: () => resolve({ outcomes, payloads: [], commit, changes }),
           fail: reject,
         });
       }),
   };
-  return { queue: new WriteQueue(writer, () => undefined), sent };
+  return { queue: new WriteQueue(writer, () => undefined, seenByAll), sent };
 }
 
 const write = (name: string, bytes = 0, rows = 1): PendingWrite => ({
@@ -109,30 +105,16 @@ it("refuses more than it can hold instead of growing without end, and takes more
 
 it("answers who has changed what others keep only once they know, and claims and results of the same batch at once", async () => {
   const others = Promise.withResolvers<void>();
-  const changes = [{ version: 7 }];
-  const writer: ConstructorParameters<typeof WriteQueue>[0] = {
-    write: ({ calls }) => {
-      const outcomes = (JSON.parse(calls) as WriteCall[]).map(([name]) => ({ ok: name }));
-      return Promise.resolve({
-        outcomes: JSON.stringify(outcomes),
-        payloads: [],
-        commit: { writes: 1, tookMs: 0, commitMs: 0, fsyncs: 1 },
-        changes,
-      });
-    },
-  };
-  const queue = new WriteQueue(
-    writer,
-    () => undefined,
-    () => others.promise,
-  );
+  const { queue, sent } = queueByHand([{ version: 7 }], () => others.promise);
   let isChanged = false;
   const change = async (): Promise<void> => {
     await queue.append({ ...write("a"), isKept: true });
     isChanged = true;
   };
-  const changing = change();
-  await queue.append(write("b"));
+  const [changing, other] = [change(), queue.append(write("b"))];
+  await turn();
+  sent[0]?.commit();
+  await other;
   expect(isChanged).toBe(false);
   others.resolve();
   await changing;

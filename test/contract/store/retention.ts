@@ -74,6 +74,12 @@ export function retentionSuite(open: OpenStore): void {
     expect(await record("{}")).toMatchObject({ kind: "key_conflict" });
   });
 
+  it("removes few events at a time where their payloads are large, so that publishing is not delayed", async () => {
+    const event = eventOf(await on.action(), Buffer.alloc(1_000_000, "x"));
+    await on.record(Array.from({ length: 7 }, () => event));
+    expect(await remove()).toMatchObject({ events: 7, calls: 4 });
+  });
+
   it("removes an event with very many deliveries by itself, and not at all when its last one is unfinished", async () => {
     const action = await on.action();
     // With their attempts, those of one event are more than one call removes.

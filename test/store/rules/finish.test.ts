@@ -9,6 +9,8 @@ import {
   verdictOn,
 } from "../../../src/store/rules/finish.ts";
 
+// The stories of deliveries (`contract/store/delivery-stories.ts`) show what becomes of them. Here is what these do not tell.
+
 const NOW = 1_000_000;
 const HANDLER = "https://a.example/";
 const SETTINGS: SettingsInForce = {
@@ -34,91 +36,36 @@ function judged(ending: AttemptEnding, { sentTo = HANDLER, ...given }: Given = {
 
 const BLOCKS = { key: 7, onExhausted: "block" } as const;
 const SKIPS = { key: 7, onExhausted: "skip" } as const;
+const AT_ONCE = { retryScheduleMs: [0], maxRetries: 1 };
 
-describe("what becomes of a delivery", () => {
-  it.each<
-    [
-      AttemptEnding,
-      Given,
-      state: string,
-      attempt: string | undefined,
-      failures?: number,
-      inMs?: number | null,
-    ]
-  >([
-    ["delivered", {}, "delivered", "delivered"],
-    ["delivered", { failures: 5 }, "delivered", "delivered"],
-    ["filtered", {}, "filtered", undefined, 0, null],
-    ["never started", { failures: 2 }, "pending", undefined],
-    ["interrupted", { failures: 5 }, "pending", "returned", 5, 0],
-    ["failed", {}, "pending", "failed", 1, 0],
-    ["failed", { failures: 4 }, "pending", "failed", 5, 16_000],
-    ["failed", { failures: 1, jitter: 0.5 }, "pending", "failed", 2, 2_025],
-    ["failed", { failures: 4, retryAfterMs: 1_000 }, "pending", "failed", 5, 16_000],
-    ["failed", { retryAfterMs: 30_000 }, "pending", "failed", 1, 30_000],
-    ["failed", { retryAfterMs: LONGEST_WAIT_MS }, "pending", "failed", 1, LONGEST_WAIT_MS],
-    ["failed", { failures: 5 }, "failed", "failed", 6, null],
-    ["failed", { maxRetries: 0 }, "failed", "failed", 1, null],
-    ["failed", { failures: 1, retryScheduleMs: [5, 7] }, "pending", "failed", 2, 7],
-    ["failed", { failures: 5, ...BLOCKS }, "pending", "failed", 6, 32_000],
-    [
-      "failed",
-      { failures: 1, maxRetries: 1, retryScheduleMs: [0], ...BLOCKS },
-      "pending",
-      "failed",
-      2,
-      1_000,
-    ],
-    ["failed", { failures: 0, maxRetries: 1, retryScheduleMs: [0], ...BLOCKS }, "pending", "failed", 1, 0],
-    ["failed", { failures: 5, ...SKIPS }, "failed", "failed", 6, null],
-    ["failed", { failures: 5, onExhausted: "block" }, "failed", "failed", 6, null],
-    ["gone", {}, "failed", "failed", 1, null],
-    ["gone", BLOCKS, "pending", "failed", 1, 0],
-    ["gone", SKIPS, "failed", "failed", 1, null],
-    ["gone", { sentTo: "https://before.example/" }, "pending", "failed", 1, 0],
-    ["gone", { sentTo: "https://before.example/", failures: 5 }, "failed", "failed", 6, null],
-  ])("after one that %s with %o is %s", (ending, given, state, attempt, failures, inMs) => {
-    const verdict = judged(ending, given);
-    expect(verdict).toMatchObject({ state, attempt });
-    expect(verdict.moved?.failures).toBe(failures);
-    const dueMs = typeof inMs === "number" ? NOW + inMs : inMs;
-    expect(verdict.moved?.dueMs).toBe(dueMs);
-    expect(verdict.retryAtMs).toBe(attempt === "failed" ? (dueMs ?? undefined) : undefined);
+describe("a failed attempt", () => {
+  it.each<[Given, inMs: number | undefined]>([
+    [{}, 0],
+    [{ failures: 4 }, 16_000],
+    [{ failures: 1, jitter: 0.5 }, 2_025],
+    [{ failures: 4, retryAfterMs: 1_000 }, 16_000],
+    [{ retryAfterMs: 30_000 }, 30_000],
+    [{ retryAfterMs: LONGEST_WAIT_MS }, LONGEST_WAIT_MS],
+    [{ failures: 1, retryScheduleMs: [5, 7] }, 7],
+    [{ failures: 5, ...BLOCKS }, 32_000],
+    [{ failures: 1, ...AT_ONCE, ...BLOCKS }, 1_000],
+    [{ ...AT_ONCE, ...BLOCKS }, 0],
+    // Nothing waits behind a delivery that has no place in an order.
+    [{ failures: 5, onExhausted: "block" }, undefined],
+  ])("with %o is followed by another one in %s ms", (given, inMs) => {
+    expect(judged("failed", given).retryAtMs).toBe(inMs === undefined ? undefined : NOW + inMs);
   });
 
-  it("starts to block with the failure after its last retry, and only with that", () => {
-    const starts = [0, 1, 2, 3].map((failures) => judged("failed", { failures, maxRetries: 2, ...BLOCKS }));
-    expect(starts.map(({ startsBlocking }) => startsBlocking)).toEqual([false, false, true, false]);
-    expect(judged("failed", { failures: 2, maxRetries: 2, ...SKIPS }).startsBlocking).toBe(false);
-  });
-
-  it("has the last error in a word, until it is delivered", () => {
+  it("leaves the last error in a word, until it is delivered", () => {
     expect(judged("failed", { statusCode: 404 }).moved?.lastError).toBe("HTTP 404");
     expect(judged("failed", { errorCode: "timeout" }).moved?.lastError).toBe("timeout");
     expect(verdictOn({ ending: "failed" }, FRESH, SETTINGS, NOW).moved?.lastError).toBe("network_error");
     expect(judged("interrupted", { lastError: "HTTP 404" }).moved?.lastError).toBe("HTTP 404");
   });
-});
 
-describe("what an attempt says of the handler", () => {
-  const BEFORE = { sentTo: "https://before.example/" };
-
-  it.each<[AttemptEnding, Given, string]>([
-    ["delivered", {}, "accepts"],
-    ["failed", {}, "fails"],
-    ["failed", BEFORE, "unknown"],
-    ["gone", {}, "is gone"],
-    ["gone", BEFORE, "unknown"],
-    ["interrupted", {}, "unknown"],
-    ["never started", {}, "unknown"],
-    ["filtered", {}, "unknown"],
-  ])("that %s with %o is: it %s", (ending, given, handler) => {
-    expect(judged(ending, given).handler).toBe(handler);
-  });
-
-  it("slows the handler that asked for it, and no other", () => {
-    expect(judged("failed", { slowUntilMs: 77 }).slowedUntilMs).toBe(77);
-    expect(judged("failed", { slowUntilMs: 77, ...BEFORE }).slowedUntilMs).toBeUndefined();
+  it("says nothing of a handler that the subscription did not have then", () => {
+    expect(judged("failed").handler).toBe("fails");
+    expect(judged("failed", { sentTo: "https://before.example/" }).handler).toBe("unknown");
   });
 });
 
