@@ -64,13 +64,14 @@ const WELL: DoctorInput = {
 };
 
 describe("findings of the doctor", () => {
-  it("are none where all is well", () => {
-    for (const finding of findingsOf(WELL)) expect(finding).toMatchObject({ status: "ok", remedy: null });
-  });
-
-  it("say nothing of the end of a token that was made for hours, as for a browser", () => {
-    const browser = token({ name: "browser", timestamped: inHours(-1), expires_at: inHours(11) });
-    for (const finding of findingsOf({ ...WELL, tokens: [token(), browser] })) {
+  it.each([
+    ["all is well", [token()]],
+    [
+      "a token ends soon that was made for hours, as for a browser",
+      [token(), token({ timestamped: inHours(-1), expires_at: inHours(11) })],
+    ],
+  ])("are none where %s", (_, tokens) => {
+    for (const finding of findingsOf({ ...WELL, tokens })) {
       expect(finding).toMatchObject({ status: "ok", remedy: null });
     }
   });
@@ -159,15 +160,12 @@ describe("findings of the doctor", () => {
     });
   });
 
-  it("expect no token in a folder that no server has that needs one", () => {
-    const stopped = findingsOf({ ...WELL, tokens: [], serves: false });
-    expect(stopped.find(({ check }) => check === "tokens")).toMatchObject({ status: "ok" });
-    const served = findingsOf({ ...WELL, tokens: [] });
-    expect(served.find(({ check }) => check === "tokens")).toMatchObject({ status: "warning" });
-  });
-
-  it("accept a server without tokens where none is needed", () => {
-    const found = findingsOf({ ...WELL, tokens: [], isOpen: true }).find(({ check }) => check === "tokens");
-    expect(found?.status).toBe("ok");
+  it.each([
+    ["a server has that needs one", {}, "warning"],
+    ["no server has", { serves: false }, "ok"],
+    ["a server has that needs none", { isOpen: true }, "ok"],
+  ] as const)("of no token at all, in a folder that %s", (_, more, status) => {
+    const found = findingsOf({ ...WELL, tokens: [], ...more }).find(({ check }) => check === "tokens");
+    expect(found?.status).toBe(status);
   });
 });

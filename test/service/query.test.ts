@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { NO_NUL, type QuerySchema } from "../../src/domain/request.ts";
-import { checkQuery, readQuery } from "../../src/service/requests.ts";
+import { readQuery } from "../../src/service/requests.ts";
 
 const SCHEMA: QuerySchema = {
   type: "object",
@@ -76,11 +76,6 @@ describe("readQuery", () => {
     expect(refused(() => read(text)).details["message"]).toBe(message);
   });
 
-  it("refuses a parameter given twice, even with the same value", () => {
-    expect(refused(() => read("limit=5&limit=5")).details).toMatchObject({ field: "limit", value: "5" });
-    expect(refused(() => read("name=a&name=b")).details).toMatchObject({ field: "name", value: "b" });
-  });
-
   it("names the known parameters next to an unknown one", () => {
     expect(refused(() => read("nmae=a")).message).toContain("name, limit, after, active, order, from");
     const none: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
@@ -97,26 +92,5 @@ describe("readQuery", () => {
     expect(String(details["field"]).length).toBeLessThan(200);
     expect(String(details["value"]).length).toBeLessThan(200);
     expect(message.length).toBeLessThan(400);
-  });
-});
-
-describe("checkQuery", () => {
-  it.each([
-    [{ limit: "5" }, "limit"],
-    [{ limit: 5n }, "limit"],
-    [{ limit: Number.NaN }, "limit"],
-    [{ limit: null }, "limit"],
-    [{ active: "true" }, "active"],
-    [{ name: 7 }, "name"],
-    [{ from: new Date() }, "from"],
-    [{ nmae: "a" }, "nmae"],
-  ])("refuses %o", (query, field) => {
-    const error = refused(() => checkQuery(SCHEMA, query));
-    expect(error.code).toBe("malformed");
-    expect(error.details).toMatchObject({ field });
-  });
-
-  it.each([[[]], [null], ["limit=5"]])("refuses %j instead of a query", (query) => {
-    expect(refused(() => checkQuery(SCHEMA, query as object)).code).toBe("malformed");
   });
 });

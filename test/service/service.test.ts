@@ -1,25 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ANY_OBJECT, endDue, newAction, newEvent, publish, refusal, subscribe } from "../contract/harness.ts";
+import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe } from "../contract/harness.ts";
 import { EvregError } from "../../src/domain/error.ts";
-import type { Health } from "../../src/domain/operations.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 let local: LocalService;
 let real: Store;
-let engine: Health["engine"];
 /** What the store does instead, for one test. */
-let instead: { [P in "catalog" | "events"]?: Partial<Store[P]> } & Pick<Partial<Store>, "health">;
+let instead: { [P in "catalog" | "events"]?: Partial<Store[P]> };
 
 function unavailable(): Promise<never> {
   return Promise.reject(new EvregError("unavailable", "The disk is full."));
 }
 
 beforeEach(async () => {
-  engine = "running";
   instead = {};
   local = await openLocalService({
-    engineState: () => engine,
     around(store) {
       real = store;
       const port = <P extends "catalog" | "events">(name: P): Store[P] =>
@@ -27,12 +23,7 @@ beforeEach(async () => {
           get: (target, method): unknown =>
             Reflect.get(instead[name] ?? {}, method) ?? Reflect.get(target, method),
         });
-      return {
-        ...store,
-        health: () => instead.health?.() ?? store.health(),
-        catalog: port("catalog"),
-        events: port("events"),
-      };
+      return { ...store, catalog: port("catalog"), events: port("events") };
     },
   });
   await local.evreg.actions.create(newAction());
@@ -64,27 +55,6 @@ describe("waking the engine", () => {
     await subscriptions.rotateSecret(rowid);
     await subscriptions.delete(rowid);
     expect(local.wakes()).toBe(4);
-  });
-
-  it("happens when a delivery is retried", async () => {
-    await subscribe(local.evreg);
-    await publish(local.evreg);
-    await endDue(local, "failed", { statusCode: 500 });
-    const [failed] = (await local.evreg.deliveries.list()).data;
-    const before = local.wakes();
-    await local.evreg.deliveries.retry(failed!.rowid);
-    expect(local.wakes()).toBe(before + 1);
-  });
-});
-
-describe("health", () => {
-  it("reports the store's reason", () => {
-    instead = { health: () => ({ status: "unavailable", reason: "The disk is full." }) };
-    expect(local.service.health()).toMatchObject({
-      status: "unavailable",
-      reason: "The disk is full.",
-      store: "unavailable",
-    });
   });
 });
 
@@ -124,12 +94,6 @@ describe("a schema that changes under a publish", () => {
 });
 
 describe("a store that cannot commit", () => {
-  it("fails what needs it, with its reason", async () => {
-    instead = { events: { record: unavailable } };
-    expect((await refusal(publish(local.evreg), "unavailable")).message).toBe("The disk is full.");
-    await refusal(local.evreg.events.publishBatch([newEvent()]), "unavailable");
-  });
-
   it("does not hide what was stored of a batch before", async () => {
     await local.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
     let calls = 0;
@@ -157,10 +121,6 @@ describe("an unexpected error", () => {
     const error = await refusal(local.evreg.events.get(1), "internal");
     expect(error.cause).toBe(cause);
     expect(JSON.stringify(error.body())).not.toContain("secret");
-  });
-
-  it("is not reported for an id that is text, which is malformed", async () => {
-    await refusal(local.evreg.events.get("1" as unknown as number), "malformed");
   });
 });
 
