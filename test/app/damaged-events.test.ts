@@ -2,11 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { Logger } from "../../src/runtime/logger.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import { KeptLog } from "../support/kept-log.ts";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
-import { startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
 import { until } from "../support/until.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { dataFolder, LOOPBACK, ORDER_PLACED, start } from "./setup.ts";
@@ -26,7 +25,7 @@ function flip(file: string, text: string): void {
 }
 
 test("a damaged or misplaced payload is logged, and neither answered nor sent", async () => {
-  const receiver = await startReceiver();
+  const receiver = await openReceiver();
   const data = dataFolder();
   const file = join(data, "evreg.db");
   const first = await start(data);
@@ -50,8 +49,7 @@ test("a damaged or misplaced payload is logged, and neither answered nor sent", 
     "UPDATE event SET checksum = NULL WHERE rowid = 1",
   );
 
-  const errors: object[] = [];
-  const logger: Logger = { ...silentLogger, error: (fields) => errors.push(fields) };
+  const logger = new KeptLog();
   const { evreg } = await start(data, { delivery: LOOPBACK }, { logger });
   const listed = await evreg.events.list({ order: "asc" });
   expect(listed.data.map(({ rowid, payload }) => [rowid, payload.value()])).toEqual([
@@ -92,13 +90,17 @@ test("a damaged or misplaced payload is logged, and neither answered nor sent", 
     sent.map(({ body }) => (JSON.parse(body.toString()) as { event_id: string }).event_id).toSorted(),
   ).toEqual(["1", "6"]);
 
-  expect(errors).toEqual([{ event: 2 }, { event: 3 }, { event: 4 }, { event: 5 }]);
+  expect(logger.of("error").map(({ fields }) => fields)).toEqual([
+    { event: 2 },
+    { event: 3 },
+    { event: 4 },
+    { event: 5 },
+  ]);
   expect(valueOf(parseMetrics(await evreg.metrics()), "evreg_store_damaged_events")).toBe(4);
   expect((await evreg.doctor()).data.find(({ check }) => check === "events")).toMatchObject({
     status: "problem",
     found: expect.stringContaining("4 events are damaged where they are stored: 2, 3, 4 and 1 more"),
   });
-  await receiver.close();
 });
 
 /** Gives values of the STRICT table of events another type, as one flipped bit in the header of a row does. */
@@ -121,7 +123,7 @@ const blob = (column: string, rowid: number): string =>
   `UPDATE event SET ${column} = CAST(${column} AS BLOB) WHERE rowid = ${rowid}`;
 
 test("a value of the wrong type fails its own event only", async () => {
-  const receiver = await startReceiver();
+  const receiver = await openReceiver();
   const data = dataFolder();
   const first = await start(data, { delivery: LOOPBACK });
   await first.evreg.actions.create(ORDER_PLACED);
@@ -140,8 +142,7 @@ test("a value of the wrong type fails its own event only", async () => {
     blob("revision", 3),
   );
 
-  const errors: object[] = [];
-  const logger: Logger = { ...silentLogger, error: (fields) => errors.push(fields) };
+  const logger = new KeptLog();
   const { evreg } = await start(data, { delivery: LOOPBACK }, { logger });
   const failed = async () => (await evreg.deliveries.list({ status: "failed" })).data;
   await until("those of damaged events", async () => (await failed()).length === 3);
@@ -152,7 +153,9 @@ test("a value of the wrong type fails its own event only", async () => {
   ]);
   const [sent] = await receiver.received(1);
   expect(JSON.parse(sent!.body.toString())).toMatchObject({ event_id: "4" });
-  expect(errors).toEqual(expect.arrayContaining([{ event: 1 }, { event: 2 }, { event: 3 }]));
+  expect(logger.of("error").map(({ fields }) => fields)).toEqual(
+    expect.arrayContaining([{ event: 1 }, { event: 2 }, { event: 3 }]),
+  );
 
   const listed = await evreg.events.list({ order: "asc" });
   expect(listed.data.flatMap(({ rowid, payload }) => (payload.value() === null ? [rowid] : []))).toEqual([
@@ -162,5 +165,4 @@ test("a value of the wrong type fails its own event only", async () => {
   for (const id of [1, 2, 3]) {
     await expect(evreg.events.get(id)).rejects.toMatchObject({ details: { event: id } });
   }
-  await receiver.close();
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { lengthOf } from "../faults/length.ts";
 import type { RunningServer } from "../../src/app/server.ts";
 import { defaultConfig } from "../../src/config/load.ts";
@@ -7,7 +7,8 @@ import { ATTEMPT_ERROR_CODES } from "../../src/model/delivery.ts";
 import { REFUSAL_REASONS } from "../../src/metrics/counters.ts";
 import { type Family, parseMetrics, valueOf } from "../support/prometheus.ts";
 import { post } from "../support/post.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { dataFolder, LOOPBACK, start } from "./setup.ts";
 
@@ -21,7 +22,7 @@ describe("GET /metrics", () => {
   let secret: string[];
 
   beforeEach(async () => {
-    receiver = await startReceiver();
+    receiver = await openReceiver();
     server = await start(dataFolder(), { delivery: LOOPBACK });
     token = await tokenWith("admin");
     secret = [token, "order.placed", "kitchen", "invoices", "shop-7", String(receiver.port)];
@@ -31,7 +32,6 @@ describe("GET /metrics", () => {
       schemata: { type: "object", required: ["id"], properties: { id: { type: "string" } } },
     });
   });
-  afterEach(() => receiver.close());
 
   async function tokenWith(...scopes: string[]): Promise<string> {
     return (await server.evreg.tokens.create({ name: "t", scopes })).data.token;

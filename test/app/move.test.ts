@@ -16,7 +16,7 @@ import { fileSql } from "../support/file-sql.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ONE_ACTION, writeOlderFile } from "../support/older-file.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
-import { startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
 import { type Changes, configFor } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { dataFolder, LOOPBACK, start } from "./setup.ts";
@@ -110,7 +110,7 @@ async function fill(): Promise<string> {
   const server = await start(data, { ...OPEN, ...KEY, retention: { events: HOUR_MS } });
   const { evreg } = server;
   await until("the old one to be gone", async () => (await evreg.events.list()).meta.total === 0);
-  const receiver = await startReceiver();
+  const receiver = await openReceiver();
   receiver.answer = () => ({ status: 500, body: Buffer.from([0x00, 0xff, 0x0a, 0x5c, 0x27]) });
   const schemata = { type: "object", description: "„ö\\ö“ 🦊\u2028", properties: { n: {} } };
   await evreg.actions.update("order.placed", { schemata });
@@ -136,7 +136,6 @@ async function fill(): Promise<string> {
   await evreg.replays.start(paused, { from: "2020-01-01T00:00:00Z", status: "missed" });
   await evreg.subscriptions.claim(pulled, { max: 1, lease_ms: 600_000, consumer: "one" });
   await server.stop();
-  await receiver.close();
   // By a clock that was set back.
   await local(
     data,

@@ -7,12 +7,14 @@ import type { Finding } from "../../src/domain/operations.ts";
 import { mintToken } from "../../src/domain/token-secret.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { SHARDS } from "../../src/store/rules/shards.ts";
+import { KeptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { openReceiver } from "../support/open-receiver.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { configFor } from "../support/server.ts";
 import { until } from "../support/until.ts";
-import { dataFolder, openReceiver, ORDER_PLACED, publish, start, subscribed } from "./setup.ts";
+import { dataFolder, ORDER_PLACED, publish, start, subscribed } from "./setup.ts";
 
 // Several servers on one database.
 
@@ -189,10 +191,8 @@ describe("several nodes", () => {
     };
     const own = { database: { url: cluster.url(database) }, ...secrets };
     const clock = new ManualClock(Date.now());
-    const warnings: string[] = [];
-    const warn = (_: object, message: string): void => void warnings.push(message);
-    const logger = { ...silentLogger, warn };
-    const differences = (): readonly string[] => warnings.filter((one) => one.includes("different settings"));
+    const logger = new KeptLog();
+    const differences = () => logger.with("different settings").map(({ message }) => message);
     const removing = await start(dataFolder(), { ...own, retention: { events: HOUR_MS } }, { clock, logger });
     await shared(SHARDS);
     expect(differences()).toEqual([]);
@@ -225,7 +225,7 @@ describe("several nodes", () => {
     const line = "Nothing is removed for retention.events while the nodes have different values of it.";
     await until("it to say so", async () => {
       await clock.advance(ROUND_MS);
-      return warnings.includes(line);
+      return logger.with(line).length > 0;
     });
     expect(await total()).toBe(1);
     await keeping.stop();

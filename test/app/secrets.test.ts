@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { Webhook, WebhookVerificationError } from "standardwebhooks";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { type ReceivedRequest, type Receiver, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import type { ReceivedRequest, Receiver } from "../support/receiver.ts";
 import type { Changes } from "../support/server.ts";
 import { closing, dataFolder, LOOPBACK, ORDER_PLACED, start } from "./setup.ts";
 
@@ -21,10 +22,9 @@ const KEY = randomBytes(32).toString("base64");
 let receiver: Receiver;
 let clock: ManualClock;
 beforeEach(async () => {
-  receiver = await startReceiver();
+  receiver = await openReceiver();
   clock = new ManualClock(Date.now());
 });
-afterEach(() => receiver.close());
 
 async function serve(changes: Changes): Promise<Evreg> {
   const server = await start(dataFolder(), { ...OPEN, ...changes }, { clock });

@@ -6,8 +6,8 @@ import { describe, expect, test } from "vitest";
 import { findServer } from "../../src/app/server.ts";
 import { connect } from "../../src/client/client.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
+import { KeptLog } from "../support/kept-log.ts";
 import { configFor } from "../support/server.ts";
 import { closing, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
 
@@ -56,12 +56,10 @@ describe("start and stop", () => {
       const [data, closed] = [dataFolder(), dataFolder()];
       mkdirSync(data);
       chmodSync(data, 0o777);
-      const warnings: string[] = [];
-      const warn = (_fields: object, message: string) => void warnings.push(message);
-      const logger = { ...silentLogger, warn };
+      const logger = new KeptLog();
       await start(data, {}, { logger });
       await start(closed, {}, { logger });
-      expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${data}`)]);
+      expect(logger.of("warn")).toMatchObject([{ message: expect.stringContaining(`chmod 700 ${data}`) }]);
     },
   );
 

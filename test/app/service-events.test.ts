@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
-import { startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
 import { dataFolder, LOOPBACK, ORDER_PLACED, start } from "./setup.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 
 test("a running server sends events about a failed delivery and a cancelled replay at once, and counts both", async () => {
-  const receiver = await startReceiver();
+  const receiver = await openReceiver();
   receiver.answer = ({ path }) => ({ status: path.endsWith("/broken") ? 400 : 200 });
   const { evreg } = await start(dataFolder(), { delivery: LOOPBACK });
   await evreg.actions.create(ORDER_PLACED);
@@ -41,5 +41,4 @@ test("a running server sends events about a failed delivery and a cancelled repl
   const metrics = parseMetrics(await evreg.metrics());
   expect(valueOf(metrics, "evreg_events_published_total", { via: "service" })).toBe(2);
   expect(valueOf(metrics, "evreg_deliveries_queued_total", { by: "publish" })).toBe(1 + 2);
-  await receiver.close();
 });

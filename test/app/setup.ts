@@ -6,7 +6,8 @@ import { type RunningServer, type StartOptions, startServer } from "../../src/ap
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { post } from "../support/post.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { type Changes, configFor } from "../support/server.ts";
 
 /** A path for a data folder that does not exist yet. */
@@ -36,13 +37,6 @@ export async function start(
 export function closing(evreg: Evreg): Evreg {
   onTestFinished(() => evreg.close());
   return evreg;
-}
-
-/** A handler that is closed after the test at the latest. */
-export async function openReceiver(): Promise<Receiver> {
-  const receiver = await startReceiver();
-  onTestFinished(() => receiver.close());
-  return receiver;
 }
 
 /** Settings of a server whose handlers are receivers of tests. */

@@ -4,11 +4,11 @@ import type { EvregError } from "../../src/domain/error.ts";
 import type { StreamMessage } from "../../src/domain/stream.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { readTokenFile } from "../../src/runtime/find-server.ts";
-import { startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
 import { closing, dataFolder, LOOPBACK, ORDER_PLACED, start } from "./setup.ts";
 
 test("a running server shows the result of each attempt, what it deactivates, and replays that end", async () => {
-  const receiver = await startReceiver();
+  const receiver = await openReceiver();
   receiver.answer = ({ path }) => ({
     status: path.endsWith("gone") ? 410 : path.endsWith("down") ? 500 : 204,
   });
@@ -92,7 +92,6 @@ test("a running server shows the result of each attempt, what it deactivates, an
     ["created", "running"],
     ["changed", "done"],
   ]);
-  await receiver.close();
 });
 
 test("a client goes on where it was once its server has started again, and gives up where its token does not hold", async () => {

@@ -3,7 +3,8 @@ import type { Engine } from "../../src/delivery/engine.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { ClaimRequest, RecordClaim } from "../../src/store/queue.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
 
@@ -134,7 +135,7 @@ describe("a handler that hangs", () => {
   });
 
   it("leaves capacity to a new handler, with 50 hanging ones and long backlogs", async () => {
-    const hanging = await startReceiver();
+    const hanging = await openReceiver();
     hanging.answer = () => "hang";
     const stuck = await Promise.all(Array.from({ length: 50 }, () => bench.subscribe(hanging.url)));
     for (const subscription of stuck) await bench.publish(subscription, 20);
@@ -147,7 +148,6 @@ describe("a handler that hangs", () => {
     const latest = await bench.withEvents(200, receiver.url);
     engine.wake();
     await bench.untilDelivered(latest, 200);
-    await hanging.close();
   });
 });
 

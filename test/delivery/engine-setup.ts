@@ -16,32 +16,13 @@ import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { DeliveryQueue } from "../../src/store/queue.ts";
 import type { Store, StoreChange } from "../../src/store/store.ts";
+import { KeptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { inNewFolder } from "../support/thread-pool.ts";
 import { until } from "../support/until.ts";
 
 export const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
-
-/** A log kept in memory. */
-class KeptLog implements Logger {
-  readonly isDebugEnabled = true;
-  readonly lines: { level: string; fields: Record<string, unknown>; message: string }[] = [];
-  debug = this.#keep("debug");
-  info = this.#keep("info");
-  warn = this.#keep("warn");
-  error = this.#keep("error");
-
-  with(message: string): { fields: Record<string, unknown> }[] {
-    return this.lines.filter((line) => line.message.includes(message));
-  }
-
-  #keep(level: string) {
-    return (fields: object, message: string): void => {
-      this.lines.push({ level, fields: { ...fields }, message });
-    };
-  }
-}
 
 /** A real store in a folder of its own, a clock that stands still, and what tests do with them. */
 export class Bench {

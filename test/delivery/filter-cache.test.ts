@@ -5,6 +5,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { Claim } from "../../src/store/queue.ts";
+import { KeptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 /** Steps are made when the test says so. */
@@ -67,15 +68,14 @@ const properties = (count: number): Schemata => ({
 const UNUSABLE: Schemata = { properties: { a: { pattern: "(" } } };
 
 test("filters are compiled once, and one that cannot be lets all pass and is logged once", async () => {
-  let compiled = 0;
-  const logger = { ...silentLogger, error: () => (compiled += 1) };
+  const logger = new KeptLog();
   const filters = new Filters({ logger, yielder, longChecks });
   for (let round = 0; round < 20; round += 1) {
     for (let id = 1; id <= 100; id += 1) {
       expect(await excludes(filters, claim(id, UNUSABLE, { a: "x" }))).toBe(false);
     }
   }
-  expect(compiled).toBe(100);
+  expect(logger.of("error")).toHaveLength(100);
 });
 
 test("a filter that was changed decides as it is now", async () => {
@@ -119,9 +119,7 @@ test("a large payload is checked by the filter in force, on another thread", asy
 });
 
 test("a large payload that takes too long to check, or cannot be checked, is sent", async () => {
-  const warnings: string[] = [];
-  const note = (_: object, message: string): void => void warnings.push(message);
-  const logger = { ...silentLogger, warn: note, error: note };
+  const logger = new KeptLog();
   const filters = new Filters({ logger, yielder, longChecks });
   const items = Array.from({ length: 20_000 }, (_, at) => at);
   const costly = {
@@ -129,14 +127,14 @@ test("a large payload that takes too long to check, or cannot be checked, is sen
   };
   expect(await excludes(filters, claim(1, costly, { items }))).toBe(false);
   expect(await excludes(filters, claim(2, UNUSABLE, { items }))).toBe(false);
-  expect(warnings).toEqual([
+  expect(logger.lines.map(({ message }) => message)).toEqual([
     "The payload takes too long to check against the subscription's filter; it is sent.",
     "A large payload could not be checked against the subscription's filter; it is sent.",
   ]);
 });
 
 test("a large payload is checked by each of very many filters, however much waits", async () => {
-  const logger = { ...silentLogger, error: (_: object, message: string) => expect.fail(message) };
+  const logger = new KeptLog();
   const filters = new Filters({ logger, yielder, longChecks });
   const payload = { country: 2, note: "x".repeat(1024 * 1024) };
   const event = { ...claim(1, only(1), payload).event };
@@ -146,4 +144,5 @@ test("a large payload is checked by each of very many filters, however much wait
     event,
   }));
   expect(await Promise.all(claims.map((one) => excludes(filters, one)))).toEqual(claims.map(() => true));
+  expect(logger.lines).toEqual([]);
 });

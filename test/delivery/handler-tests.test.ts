@@ -1,20 +1,16 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { HandlerTests, MAX_TESTS } from "../../src/delivery/handler-tests.ts";
 import { RequestBuilder } from "../../src/delivery/attempt.ts";
 import { trusting } from "../../src/delivery/sender.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
 import { TEST_CERTIFICATE } from "../support/tls-fixture.ts";
 import { names, newSender } from "./sender-setup.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const PREVIOUS = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
-const cleanups: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
 
 function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerTests {
   const sender = newSender({
@@ -26,14 +22,8 @@ function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerT
   });
   const requests = new RequestBuilder("test");
   const tests = new HandlerTests({ clock: systemClock, random: systemRandom, requests, sender });
-  cleanups.push(() => tests.close());
+  onTestFinished(() => tests.close());
   return tests;
-}
-
-async function receiverWith(options: Parameters<typeof startReceiver>[0] = {}): Promise<Receiver> {
-  const receiver = await startReceiver(options);
-  cleanups.push(() => receiver.close());
-  return receiver;
 }
 
 function requestTo(handler: string, changes: Partial<ClaimedSubscription> = {}) {
@@ -51,7 +41,7 @@ function requestTo(handler: string, changes: Partial<ClaimedSubscription> = {}) 
 }
 
 test("over TLS and by a name, the times of each part are told", async () => {
-  const receiver = await receiverWith({ tls: true });
+  const receiver = await openReceiver({ tls: true });
   const url = receiver.url.replace("127.0.0.1", "handler.test");
   const { outcome, dns_ms, connect_ms, first_byte_ms, duration_ms } = await testsWith().send(requestTo(url));
   expect(outcome).toBe("delivered");
@@ -62,14 +52,14 @@ test("over TLS and by a name, the times of each part are told", async () => {
 });
 
 test("each test makes a connection of its own", async () => {
-  const receiver = await receiverWith();
+  const receiver = await openReceiver();
   const tests = testsWith();
   for (const _ of [1, 2]) expect((await tests.send(requestTo(receiver.url))).connect_ms).not.toBeNull();
   expect(receiver.accepted).toBe(2);
 });
 
 test("an address that deliveries may not go to gets nothing, and the rule is told", async () => {
-  const receiver = await receiverWith();
+  const receiver = await openReceiver();
   const refused = await testsWith([]).send(requestTo(receiver.url));
   expect(refused).toMatchObject({ outcome: "failed", error_code: "address_refused", response: null });
   expect(refused.refusal).toContain("127.0.0.1");
@@ -77,14 +67,14 @@ test("an address that deliveries may not go to gets nothing, and the rule is tol
 });
 
 test("a secret that cannot be read sends nothing", async () => {
-  const receiver = await receiverWith();
+  const receiver = await openReceiver();
   const { error_code } = await testsWith().send(requestTo(receiver.url, { secret: undefined }));
   expect(error_code).toBe("secret_unreadable");
   expect(receiver.accepted).toBe(0);
 });
 
 test("during a rotation it is signed by both secrets, and neither is shown whole", async () => {
-  const receiver = await receiverWith();
+  const receiver = await openReceiver();
   const previous = { secret: PREVIOUS, untilMs: systemClock.now() + 60_000 };
   const shown = await testsWith().send(requestTo(receiver.url, { previous }));
   const { headers } = receiver.requests[0]!;
@@ -95,7 +85,7 @@ test("during a rotation it is signed by both secrets, and neither is shown whole
 });
 
 test("the timeout is the subscription's, and who leaves ends the test", async () => {
-  const receiver = await receiverWith();
+  const receiver = await openReceiver();
   receiver.answer = () => "hang";
   const tests = testsWith();
   const settings = { ...NO_SETTINGS, timeout_ms: 100 };
@@ -108,7 +98,7 @@ test("the timeout is the subscription's, and who leaves ends the test", async ()
 });
 
 test("one caller gets half of the tests that may be under way, and another still its own", async () => {
-  const receiver = await receiverWith();
+  const receiver = await openReceiver();
   receiver.answer = () => "hang";
   const tests = testsWith();
   const leaving = new AbortController();

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { type Answer, type Receiver, type ReceivedRequest, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import type { Answer, Receiver, ReceivedRequest } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, countConcurrent, failing, portWith, useBench } from "./engine-setup.ts";
 
@@ -73,7 +74,7 @@ describe("an ordered subscription", () => {
     const subscription = await subscribe({ retry_schedule: null });
     const events = await bench.publish(subscription, 60);
     const first = events[0];
-    const other = await startReceiver();
+    const other = await openReceiver();
     const undisturbed = await bench.withEvents(100, other.url);
     bench.engine().start();
     await bench.untilDelivered(undisturbed, 100);
@@ -84,7 +85,6 @@ describe("an ordered subscription", () => {
     expect([inversions(received()), tooEarly]).toEqual([0, 0]);
     expect(sequence()).toEqual(events);
     expect(receiver.requests.length).toBeGreaterThan(80);
-    await other.close();
   });
 
   it("starts none before the result of the one before is stored", async () => {

@@ -3,38 +3,28 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import timers from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { HostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { type Sender, trusting } from "../../src/delivery/sender.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { type Answer, type Receiver, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import type { Answer } from "../support/receiver.ts";
 import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
 import { until } from "../support/until.ts";
 import { names, newSender, post, postTimed, REFUSED, type SenderSetup } from "./sender-setup.ts";
 
-const cleanups: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  vi.unstubAllEnvs();
-  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
-});
-
-async function receiverWith(options: Parameters<typeof startReceiver>[0] = {}): Promise<Receiver> {
-  const receiver = await startReceiver(options);
-  cleanups.push(() => receiver.close());
-  return receiver;
-}
+afterEach(() => void vi.unstubAllEnvs());
 
 function senderWith(setup: SenderSetup = {}): Sender {
   const sender = newSender({ allowNetworks: ["127.0.0.0/8", "::1/128"], ...setup });
-  cleanups.push(async () => sender.close());
+  onTestFinished(() => sender.close());
   return sender;
 }
 
 describe("a request", () => {
   it("is a POST with the headers and the bytes given, and nothing a browser would add", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     const body = Buffer.from('{"payload":{"é":1.10}}');
     const headers = { "Content-Type": "application/json", "X-Evreg-Event": "a.b" };
     const url = `${receiver.url}?a=1&b=%20#x`;
@@ -51,7 +41,7 @@ describe("a request", () => {
 
   it("reuses its connections after small answers", async () => {
     const clock = new ManualClock();
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     const sender = senderWith({ clock });
     for (const answer of [{ body: "ok" }, { status: 500, body: "x".repeat(9_000) }, { status: 204 }, {}]) {
       for (let time = 0; time < 5; time += 1) {
@@ -65,14 +55,14 @@ describe("a request", () => {
   });
 
   it("is not sent unencrypted where that is not allowed, whatever was allowed at registration", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     expect(await post(senderWith({ allowHttp: false }), receiver.url)).toEqual(REFUSED);
     expect(receiver.accepted).toBe(0);
   });
 
   it("ignores proxies of the environment", async () => {
-    const proxy = await receiverWith();
-    const receiver = await receiverWith();
+    const proxy = await openReceiver();
+    const receiver = await openReceiver();
     vi.stubEnv("HTTP_PROXY", `http://127.0.0.1:${proxy.port}`);
     vi.stubEnv("NODE_USE_ENV_PROXY", "1");
     expect(await post(senderWith(), receiver.url)).toMatchObject({ statusCode: 200 });
@@ -94,7 +84,7 @@ function writeForEver(socket: Socket, beginning: string, written: { bytes: numbe
 
 /** How a request ends that is answered so. */
 async function answered(answer: Answer): Promise<SendResult> {
-  const receiver = await receiverWith();
+  const receiver = await openReceiver();
   receiver.script(answer);
   return post(senderWith(), receiver.url);
 }
@@ -117,7 +107,7 @@ describe("an answer", () => {
   });
 
   it.each([301, 302, 303, 307, 308])("%i is not followed as a redirect", async (status) => {
-    const other = await receiverWith();
+    const other = await openReceiver();
     expect(await answered({ status, headers: { location: other.url } })).toMatchObject({
       statusCode: status,
     });
@@ -191,7 +181,7 @@ describe("the deadline", () => {
     ["a body that stops in the middle", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc"],
   ])("limits %s", async (_what, text) => {
     const clock = new ManualClock();
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     receiver.script(text === "hang" ? text : { raw: (socket) => socket.write(text) });
     const sent = post(senderWith({ clock, timeoutMs: 10_000 }), receiver.url);
     await receiver.received(1);
@@ -205,7 +195,7 @@ describe("the deadline", () => {
 
   it("limits a name look-up, and nothing is sent when that succeeds later", async () => {
     const clock = new ManualClock();
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     let answer: (() => void) | undefined;
     const resolve: HostNames["resolve"] = () => {
       const lookUp = Promise.withResolvers<LookupAddress[]>();
@@ -230,9 +220,7 @@ describe("the deadline", () => {
     await new Promise<void>((resolve) => {
       full.listen({ port: 0, host: "127.0.0.1", backlog: 0 }, resolve);
     });
-    cleanups.push(async () => {
-      full.close();
-    });
+    onTestFinished(() => void full.close());
     const clock = new ManualClock();
     const tls = senderWith({ clock, timeoutMs: 10_000 });
     // The connection opens; the TLS handshake that must follow never does.
@@ -245,7 +233,7 @@ describe("the deadline", () => {
 
 describe("closing", () => {
   it("interrupts what is in flight, what has not started, and what waits for a connection", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     receiver.script("hang");
     const sender = senderWith({ maxPerOrigin: 2 });
     const request = { url: receiver.url, headers: {}, body: Buffer.from("{}") };
@@ -269,7 +257,7 @@ const slowResolve: HostNames["resolve"] = () => timers.setTimeout(40, [{ address
 
 describe("timings of a request", () => {
   it("are reported for a request with a new connection, and for no other", async () => {
-    const receiver = await receiverWith({ tls: true });
+    const receiver = await openReceiver({ tls: true });
     const clock = new ManualClock();
     const sender = senderWith({ clock, secureContext: trusting(TEST_CERTIFICATE), resolve: slowResolve });
     const url = `https://handler.test:${receiver.port}/`;
@@ -290,7 +278,7 @@ describe("timings of a request", () => {
   });
 
   it("are reported as far as it came", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     receiver.script("reset");
     const { connection } = await postTimed(senderWith(), receiver.url);
     expect(connection).toEqual({
@@ -311,7 +299,7 @@ describe("a failed connection", () => {
   });
 
   it("is tried at a second address when the first does not answer", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     const sender = senderWith({ resolve: names({ "two.test": ["127.0.0.2", "127.0.0.1"] }) });
     expect(await post(sender, `http://two.test:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
   });
@@ -328,7 +316,7 @@ async function handlerThatCloses(close: Closing, tls: boolean): Promise<{ url: s
     const under = plain.get(socket.remotePort)!;
     let text = "";
     socket.on("error", () => {});
-    cleanups.push(async () => void socket.destroy());
+    onTestFinished(() => void socket.destroy());
     socket.on("data", (chunk: Buffer) => {
       text += chunk.toString();
       for (let end = text.indexOf("}"); end >= 0; end = text.indexOf("}")) {
@@ -347,7 +335,7 @@ async function handlerThatCloses(close: Closing, tls: boolean): Promise<{ url: s
     plain.set(socket.remotePort, socket);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  cleanups.push(async () => void server.close());
+  onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   return { url: `${tls ? "https" : "http"}://127.0.0.1:${port}/`, seen };
 }
@@ -384,7 +372,7 @@ describe("a handler that closes after it has answered", () => {
 
 describe("TLS", () => {
   it("is verified against the name of the handler", async () => {
-    const receiver = await receiverWith({ tls: true });
+    const receiver = await openReceiver({ tls: true });
     const resolve = names({ "handler.test": ["127.0.0.1"], "other.test": ["127.0.0.1"] });
     const sender = senderWith({ secureContext: trusting(TEST_CERTIFICATE), resolve });
     for (const [host, result] of [
@@ -400,7 +388,7 @@ describe("TLS", () => {
     ["an untrusted certificate", "self_signed", {}, undefined],
     ["an expired one, whoever signed it", "expired", { cert: EXPIRED_CERTIFICATE }, EXPIRED_CERTIFICATE],
   ])("refuses %s, also where the environment turns verification off", async (_what, tlsReason, own, ca) => {
-    const receiver = await receiverWith({ tls: true, ...own });
+    const receiver = await openReceiver({ tls: true, ...own });
     vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
     const sender = senderWith(ca === undefined ? {} : { secureContext: trusting(ca) });
     expect(await post(sender, receiver.url)).toEqual({ errorCode: "tls_failed", tlsReason });
@@ -408,7 +396,7 @@ describe("TLS", () => {
   });
 
   it("fails where the other side does not speak TLS", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     const sent = await post(senderWith(), `https://127.0.0.1:${receiver.port}/`);
     expect(sent).toEqual({ errorCode: "tls_failed", tlsReason: "handshake_failed" });
   });
@@ -417,7 +405,7 @@ describe("TLS", () => {
 describe("idle connections", () => {
   it("are closed, one and all", async () => {
     const sender = senderWith({ keepAliveMs: 30, maxPerOrigin: 8 });
-    const receivers = await Promise.all(Array.from({ length: 50 }, () => receiverWith()));
+    const receivers = await Promise.all(Array.from({ length: 50 }, () => openReceiver()));
     await Promise.all(
       receivers.flatMap((receiver) => [post(sender, receiver.url), post(sender, receiver.url)]),
     );
@@ -428,7 +416,7 @@ describe("idle connections", () => {
 
   it("leave nothing for unreachable origins", async () => {
     const sender = senderWith({ keepAliveMs: 30, resolve: names({ "refused.test": ["10.0.0.1"] }) });
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     await receiver.close();
     await Promise.all(
       Array.from({ length: 200 }, (_, index) => {
@@ -444,7 +432,7 @@ describe("idle connections", () => {
   });
 
   it("do not outlive their time, though requests follow each other, and none is cut short", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     const sender = senderWith({ keepAliveMs: 40, lifeMs: 60 });
     const { promise: isTime, resolve: answer } = Promise.withResolvers<void>();
     receiver.script({ after: isTime });
@@ -460,7 +448,7 @@ describe("idle connections", () => {
   });
 
   it("never exceed the limit for one origin", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     const sender = senderWith({ maxPerOrigin: 4 });
     await Promise.all(Array.from({ length: 40 }, () => post(sender, receiver.url)));
     expect(receiver.accepted).toBeLessThanOrEqual(4);
@@ -468,7 +456,7 @@ describe("idle connections", () => {
   });
 
   it("are closed for waiting requests, also when each ends badly", async () => {
-    const receiver = await receiverWith();
+    const receiver = await openReceiver();
     receiver.answer = () => "reset";
     const sender = senderWith({ maxPerOrigin: 2 });
     const results = await Promise.all(Array.from({ length: 20 }, () => post(sender, receiver.url)));

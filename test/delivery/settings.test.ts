@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, portWith, useBench } from "./engine-setup.ts";
 
@@ -31,7 +32,7 @@ async function update(
 describe("a subscription with a rate limit", () => {
   it("is sent exactly that many a second, and delays no other", async () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 50 });
-    const other = await startReceiver();
+    const other = await openReceiver();
     const free = await bench.subscribe(other.url);
     await bench.publish(limited, 200);
     await bench.publish(free, 200);
@@ -43,7 +44,6 @@ describe("a subscription with a rate limit", () => {
     expect(tookMs).toBeLessThanOrEqual(4_200);
     await bench.untilDelivered(limited, 200);
     expect(receiver.requests).toHaveLength(200);
-    await other.close();
   });
 
   it("leases only what may start soon", async () => {
@@ -185,7 +185,7 @@ describe("a subscription with a retry schedule", () => {
 describe("a subscription that is changed", () => {
   it("starts nothing by the old settings, prefetched or in a claim in flight", async () => {
     const old = await bench.subscribe(receiver.url);
-    const other = await startReceiver();
+    const other = await openReceiver();
     await bench.publish(old, 50);
     const gate = { isShut: false, asked: 0, opened: Promise.withResolvers<void>() };
     const store = portWith(bench.store.queue, {
@@ -220,7 +220,6 @@ describe("a subscription that is changed", () => {
       return (await bench.statuses(old))["delivered"] === 250;
     });
     expect([receiver.requests.length, other.requests.length]).toEqual([54, 196]);
-    await other.close();
   });
 
   it("starts nothing once it is paused", async () => {

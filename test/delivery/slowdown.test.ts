@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, useBench } from "./engine-setup.ts";
 
@@ -18,7 +19,7 @@ describe("a handler that sends Retry-After", () => {
     async (status) => {
       receiver.answer = () => ({ status, headers: { "retry-after": "600" } });
       const subscription = await bench.subscribe(receiver.url);
-      const other = await startReceiver();
+      const other = await openReceiver();
       const undisturbed = await bench.subscribe(other.url);
       await bench.publish(subscription, 50);
       const engine = bench.started();
@@ -39,7 +40,6 @@ describe("a handler that sends Retry-After", () => {
       await bench.advance(1_100, 100);
       await bench.untilDelivered(subscription, 60);
       expect(receiver.requests).toHaveLength(61);
-      await other.close();
     },
   );
 

@@ -4,7 +4,7 @@ import { attemptErrorCode, tlsReasonOf } from "../../src/delivery/exchange.ts";
 import { trusting } from "../../src/delivery/sender.ts";
 import { attemptErrorText } from "../../src/domain/words/attempts.ts";
 import { LogLines } from "../../src/runtime/log-lines.ts";
-import { startReceiver } from "../support/receiver.ts";
+import { openReceiver } from "../support/open-receiver.ts";
 import { type Bench, useBench } from "./engine-setup.ts";
 import { OTHER_CERTIFICATE, TEST_CERTIFICATE } from "../support/tls-fixture.ts";
 
@@ -39,31 +39,27 @@ let bench: Bench;
 useBench((opened) => ({ bench } = opened));
 
 it("an attempt says why TLS failed, in the record and the log, and delivers once the authority is named", async () => {
-  const handler = await startReceiver({ tls: true });
-  try {
-    const subscription = await bench.withEvents(1, handler.url);
-    await bench.once();
-    expect(await bench.delivery(subscription)).toMatchObject({
-      status: "waiting",
-      last_error: "tls_failed",
-      attempts: [{ error_code: "tls_failed", tls_reason: "self_signed", response: null, refusal: null }],
-    });
-    const { fields } = bench.log.with("will be retried")[0]!;
-    expect(fields).toMatchObject({ error: "tls_failed", tls: "self_signed" });
-    const line = new LogLines(false).text(
-      JSON.stringify({
-        time: "2026-01-01T00:00:00.000Z",
-        level: "info",
-        msg: "attempt failed, will be retried",
-        ...fields,
-      }),
-    );
-    expect(line).toContain("TLS failed: its certificate is self-signed and not trusted here");
-    await bench.clock.advance(60_000);
-    await bench.once({}, { ca: TEST_CERTIFICATE });
-    expect((await bench.delivery(subscription)).status).toBe("delivered");
-    expect((await bench.delivery(subscription)).attempts[1]?.tls_reason).toBeNull();
-  } finally {
-    await handler.close();
-  }
+  const handler = await openReceiver({ tls: true });
+  const subscription = await bench.withEvents(1, handler.url);
+  await bench.once();
+  expect(await bench.delivery(subscription)).toMatchObject({
+    status: "waiting",
+    last_error: "tls_failed",
+    attempts: [{ error_code: "tls_failed", tls_reason: "self_signed", response: null, refusal: null }],
+  });
+  const { fields } = bench.log.with("will be retried")[0]!;
+  expect(fields).toMatchObject({ error: "tls_failed", tls: "self_signed" });
+  const line = new LogLines(false).text(
+    JSON.stringify({
+      time: "2026-01-01T00:00:00.000Z",
+      level: "info",
+      msg: "attempt failed, will be retried",
+      ...fields,
+    }),
+  );
+  expect(line).toContain("TLS failed: its certificate is self-signed and not trusted here");
+  await bench.clock.advance(60_000);
+  await bench.once({}, { ca: TEST_CERTIFICATE });
+  expect((await bench.delivery(subscription)).status).toBe("delivered");
+  expect((await bench.delivery(subscription)).attempts[1]?.tls_reason).toBeNull();
 });

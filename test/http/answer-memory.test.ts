@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import type { Principal } from "../../src/domain/token.ts";
 import { type ResponseLimits, ResponseBudget, type BudgetedRequest } from "../../src/http/response-budget.ts";
 import { isByteStream, type Part, type Reply, replyInParts } from "../../src/http/response.ts";
-import type { HttpService } from "../../src/http/routes/route.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -30,22 +28,6 @@ function read(memory: ResponseBudget, bytes: number, token = "a"): Promise<Reply
 
 async function* endlessParts(): AsyncGenerator<Part, void, void> {
   for (;;) yield { body: "x".repeat(40), isLast: false };
-}
-
-/** Has `wait` come to its end before each list of events is read. */
-function beforeLists(wait: (principal: Principal) => Promise<void>): (service: HttpService) => HttpService {
-  return (service) => ({
-    ...service,
-    as(principal) {
-      const evreg = service.as(principal);
-      const { parts } = evreg;
-      async function* events(...args: Parameters<typeof parts.events>): ReturnType<typeof parts.events> {
-        await wait(principal);
-        yield* parts.events(...args);
-      }
-      return { ...evreg, parts: { ...parts, events } };
-    },
-  });
 }
 
 /** A schema of 60 KB. */
@@ -196,11 +178,16 @@ describe("over HTTP", () => {
     const get = await filled({
       // Half of what lists have is eight of these megabytes.
       answers: { answerBytes: 16 * 1024 * 1024, waitMs: 0 },
-      around: beforeLists(async ({ name, scopes }) => {
-        if (!scopes.includes("admin")) return;
-        listing.push(name);
-        await gate.promise;
-      }),
+      around({ parts }, { name, scopes }) {
+        async function* events(...args: Parameters<typeof parts.events>): ReturnType<typeof parts.events> {
+          if (scopes.includes("admin")) {
+            listing.push(name);
+            await gate.promise;
+          }
+          yield* parts.events(...args);
+        }
+        return { parts: { ...parts, events } };
+      },
     });
     const { url } = harness!;
     const tokenOfAdmin = (): Promise<string> => harness!.token("admin");

@@ -1,13 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type Harness, type HarnessOptions, type Sent, startHarness } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
 
-const harnesses: Harness[] = [];
-afterEach(() => Promise.all(harnesses.splice(0).map((harness) => harness.close())));
-
 async function started(options: HarnessOptions = {}): Promise<Harness> {
   const harness = await startHarness(options);
-  harnesses.push(harness);
+  onTestFinished(() => harness.close());
   await harness.owner.actions.create({ action: "a.b", application: "app", schemata: {} });
   return harness;
 }

@@ -15,16 +15,9 @@ let calls: { readonly name: string; readonly outcome: Promise<unknown>; readonly
 
 beforeAll(async () => {
   harness = await startHarness({
-    around: (service) => ({
-      ...service,
-      as(principal) {
-        const evreg = service.as(principal);
-        return {
-          ...evreg,
-          actions: watched(evreg.actions),
-          subscriptions: watched(evreg.subscriptions),
-        };
-      },
+    around: ({ actions, subscriptions }) => ({
+      actions: watched(actions),
+      subscriptions: watched(subscriptions),
     }),
   });
 });

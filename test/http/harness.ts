@@ -1,24 +1,19 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import type { Health } from "../../src/domain/operations.ts";
-import type { Scope } from "../../src/domain/token.ts";
+import type { Principal, Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { createHttpApp } from "../../src/http/app.ts";
 import { PublishCounts } from "../../src/metrics/counters.ts";
 import type { ResponseLimits } from "../../src/http/response-budget.ts";
-import type { HttpConfig, HttpService } from "../../src/http/routes/route.ts";
+import type { HttpConfig } from "../../src/http/routes/route.ts";
 import { type HttpLimits, type HttpListener, serveHttp } from "../../src/http/server.ts";
+import type { ServicePort } from "../../src/service/service.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
-import type { Logger } from "../../src/runtime/logger.ts";
+import { KeptLog } from "../support/kept-log.ts";
 import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
 
 export const VERSION = "0.0.0-test";
-
-interface LogLine {
-  readonly level: "debug" | "info" | "warn" | "error";
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
 
 /** What goes with a request; a body that is no text goes as JSON. */
 export interface Sent {
@@ -39,7 +34,7 @@ export interface Harness {
   readonly url: string;
   readonly port: number;
   readonly listener: HttpListener;
-  readonly log: readonly LogLine[];
+  readonly log: KeptLog["lines"];
   readonly local: LocalService;
   /** As whoever holds the data folder, past HTTP. */
   readonly owner: Evreg;
@@ -63,17 +58,23 @@ export interface HarnessOptions {
   readonly stopping?: AbortSignal;
   /** Whether the store has a thread that reads, as a server's has. Without it, the start takes half as long. */
   readonly reads?: boolean;
-  /** Puts something in front of the real service, such as a call that fails. */
-  readonly around?: (service: HttpService) => HttpService;
+  /** Replaces calls of the port that a caller gets, as by one that fails. */
+  readonly around?: (evreg: ServicePort, caller: Principal) => Partial<ServicePort>;
 }
 
 /** The real store and service behind a real listener on a free port. */
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
-  const { engineState = () => "running", clock = systemClock, around = (service) => service } = options;
+  const { engineState = () => "running", clock = systemClock, around = () => ({}) } = options;
   const local = await openLocalService({ engineState, serves: options.reads ?? true });
-  const { log, logger } = recordingLogger();
+  const logger = new KeptLog();
   const app = createHttpApp({
-    service: around(local.service),
+    service: {
+      ...local.service,
+      as(caller, address) {
+        const evreg = local.service.as(caller, address);
+        return { ...evreg, ...around(evreg, caller) };
+      },
+    },
     config: {
       auth: { mode: "token", anonymousPublish: false, ...options.auth },
       limits: { payloadBytes: PAYLOAD_BYTES },
@@ -94,7 +95,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     url: listener.url,
     port: listener.port,
     listener,
-    log,
+    log: logger.lines,
     local,
     owner: local.evreg,
     async token(...scopes) {
@@ -130,24 +131,5 @@ async function ask(port: number, line: string, { token, body, headers = {} }: Se
     headers: answer.headers,
     bytes,
     body: isJson ? JSON.parse(bytes.toString()) : {},
-  };
-}
-
-function recordingLogger(): { log: LogLine[]; logger: Logger } {
-  const log: LogLine[] = [];
-  const at =
-    (level: LogLine["level"]) =>
-    (fields: object, message: string): void => {
-      log.push({ level, message, fields: fields as Record<string, unknown> });
-    };
-  return {
-    log,
-    logger: {
-      isDebugEnabled: true,
-      debug: at("debug"),
-      info: at("info"),
-      warn: at("warn"),
-      error: at("error"),
-    },
   };
 }

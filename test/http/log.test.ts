@@ -5,19 +5,12 @@ let harness: Harness;
 
 beforeAll(async () => {
   harness = await startHarness({
-    around: (service) => ({
-      ...service,
-      as(principal) {
-        const evreg = service.as(principal);
-        return {
-          ...evreg,
-          parts: {
-            ...evreg.parts,
-            actions: () => {
-              throw new TypeError("a slip that quotes hunter2");
-            },
-          },
-        };
+    around: ({ parts }) => ({
+      parts: {
+        ...parts,
+        actions: () => {
+          throw new TypeError("a slip that quotes hunter2");
+        },
       },
     }),
   });

@@ -1,7 +1,7 @@
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { H3 } from "h3";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { noticeEnd } from "../../src/http/connections.ts";
 import { serveHttp } from "../../src/http/server.ts";
@@ -13,11 +13,6 @@ import { RawConnection } from "./raw-connection.ts";
 
 const CERTIFICATE = { cert: Buffer.from(TEST_CERTIFICATE), key: Buffer.from(TEST_KEY), endsMs: 0 };
 
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-
 async function serve(options: Partial<ServeOptions> = {}): Promise<HttpListener> {
   const listener = await serveHttp({
     app: new H3().get("/here", () => "here"),
@@ -25,7 +20,7 @@ async function serve(options: Partial<ServeOptions> = {}): Promise<HttpListener>
     port: 0,
     ...options,
   });
-  closing.push(() => listener.close(0));
+  onTestFinished(() => listener.close(0));
   return listener;
 }
 
@@ -124,7 +119,7 @@ describe("listening", () => {
   test("a port in use is refused with the address, and no other is chosen", async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
-    closing.push(async () => other.close());
+    onTestFinished(() => void other.close());
     const { port } = other.address() as AddressInfo;
     const error = await refused({ port });
     expect(error.code).toBe("conflict");
@@ -349,7 +344,7 @@ async function crowded(limits: Partial<HttpLimits>): Promise<{
   const listener = await serve({ app, logger, clock: new ManualClock(), limits });
   const open = async (from: string, request = GET("/fast")): Promise<RawConnection> => {
     const raw = await RawConnection.open(listener.port, { from });
-    closing.push(async () => raw.destroy());
+    onTestFinished(() => raw.destroy());
     if (request !== "") expect(await statusOf(raw, request)).toBe(200);
     return raw;
   };

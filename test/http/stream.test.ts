@@ -1,21 +1,15 @@
 import { connect, type Socket } from "node:net";
 import { Readable } from "node:stream";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { rawMessages } from "../../src/client/stream.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
 import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 
-const closing: (() => Promise<unknown>)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-
 async function started(options: HarnessOptions = {}): Promise<Harness> {
   const harness = await startHarness(options);
-  closing.push(() => harness.close());
+  onTestFinished(() => harness.close());
   await harness.owner.actions.create({ action: "a.b", application: "crm", schemata: { type: "object" } });
   return harness;
 }
@@ -41,7 +35,7 @@ class Wire {
     this.socket.on("error", () => undefined).on("close", () => (this.ended = true));
     const lines = [`GET ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${token}`, ...headers];
     this.socket.write(`${lines.join("\r\n")}\r\n\r\n`);
-    closing.push(() => Promise.resolve(this.socket.destroy()));
+    onTestFinished(() => void this.socket.destroy());
   }
 
   /** Without the frames of HTTP. */

@@ -8,6 +8,7 @@ import type { ExpiredRange } from "../../src/store/events.ts";
 import type { Store } from "../../src/store/store.ts";
 import { endDue, subscribe } from "../contract/harness.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
+import { KeptLog } from "../support/kept-log.ts";
 import type { ManualClock } from "../support/manual-clock.ts";
 import { until } from "../support/until.ts";
 import { SOLE_NODE } from "../../src/store/thread/store.ts";
@@ -25,17 +26,12 @@ describe("removing old events", () => {
   let asked: ExpiredRange[];
   /** Thrown by the next calls instead. */
   let failures: Error[];
-  let lines: { level: string; fields: object; message: string }[];
+  let log: KeptLog;
   let retention: Rounds;
   /** What this node of several does, and whether the others have the same setting, now and once a step was made. */
   let hasDuties: boolean;
   let isAlike: boolean;
   let isAlikeAfterStep: boolean;
-
-  const keep =
-    (level: string) =>
-    (fields: object, message: string): void =>
-      void lines.push({ level, fields, message });
 
   function make(): Rounds {
     return createRetention({
@@ -49,7 +45,7 @@ describe("removing old events", () => {
         },
       },
       clock,
-      logger: { ...silentLogger, info: keep("info"), error: keep("error") },
+      logger: log,
       retentionMs: HOUR_MS,
       audit: store.audit,
       auditMs: 0,
@@ -57,7 +53,7 @@ describe("removing old events", () => {
   }
 
   beforeEach(async () => {
-    [asked, failures, lines] = [[], [], []];
+    [asked, failures, log] = [[], [], new KeptLog()];
     [hasDuties, isAlike, isAlikeAfterStep] = [true, true, true];
     local = await openLocalService();
     ({ store, clock } = local);
@@ -132,7 +128,7 @@ describe("removing old events", () => {
     retention.start();
     await roundOver();
     expect(await left()).toBe(3);
-    expect(lines).toEqual([
+    expect(log.lines).toEqual([
       {
         level: "info",
         fields: { events: 2_500, deliveries: 0 },
@@ -147,7 +143,7 @@ describe("removing old events", () => {
     expect(asked).toHaveLength(1);
     for (let round = 0; round < 12; round += 1) await nextRound();
     expect(await left()).toBe(0);
-    expect(lines.map(({ fields }) => fields)).toEqual([
+    expect(log.lines.map(({ fields }) => fields)).toEqual([
       { events: 2_500, deliveries: 0 },
       { events: 3, deliveries: 0 },
     ]);
@@ -175,7 +171,7 @@ describe("removing old events", () => {
     expect(await left()).toBe(1);
     while (clock.now() - startedMs < 61 * MINUTE_MS) await nextRound();
     expect(await left()).toBe(0);
-    expect(lines.map(({ fields }) => fields)).toEqual([{ events: 1, deliveries: 1 }]);
+    expect(log.lines.map(({ fields }) => fields)).toEqual([{ events: 1, deliveries: 1 }]);
   });
 
   it("pauses after each step, for longer the longer the store took", async () => {
@@ -207,10 +203,10 @@ describe("removing old events", () => {
     failures = [new EvregError("unavailable", "Nothing can be stored: the disk is full.")];
     await roundOver();
     expect(await left()).toBeGreaterThan(0);
-    expect(lines).toEqual([]);
+    expect(log.lines).toEqual([]);
     await nextRound();
     expect(await left()).toBe(0);
-    expect(lines.map(({ level }) => level)).toEqual(["info"]);
+    expect(log.lines.map(({ level }) => level)).toEqual(["info"]);
   });
 
   it("ends a round that fails in another way, logs it, and starts the next one anew", async () => {
@@ -219,7 +215,7 @@ describe("removing old events", () => {
     failures = [new EvregError("internal", "no idea")];
     retention.start();
     await roundOver();
-    expect(lines).toMatchObject([
+    expect(log.lines).toMatchObject([
       { level: "error", message: expect.stringContaining("Removing old events") },
     ]);
     await nextRound();
