@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Engine } from "../../src/delivery/engine.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import type { ClaimRequest, RecordClaim } from "../../src/store/queue.ts";
+import type { RecordClaim } from "../../src/store/queue.ts";
 import { openReceiver } from "../support/open-receiver.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, portWith, useBench } from "./engine-setup.ts";
+import { type Bench, countConcurrent, countingClaims, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -39,13 +39,7 @@ async function capacityFor(engine: Engine, { action }: Subscription): Promise<Re
 
 describe("a backlog for a fast handler", () => {
   it("is claimed by the hundred, within its adaptive limit", async () => {
-    const requests: ClaimRequest[] = [];
-    const store = portWith(bench.store.queue, {
-      claim: (request) => {
-        requests.push(request);
-        return bench.store.queue.claim(request);
-      },
-    });
+    const { store, claims } = countingClaims(bench.store.queue);
     const subscription = await bench.subscribe(receiver.url);
     for (let batch = 0; batch < 4; batch += 1) await bench.publish(subscription, 500);
     const concurrent = countConcurrent(receiver);
@@ -53,7 +47,7 @@ describe("a backlog for a fast handler", () => {
     await receiver.received(2_000);
     expect(concurrent.most).toBeLessThanOrEqual(8);
     // Each lets one in at first; 2,000 at 256 a claim would be 8.
-    expect(requests.length).toBeLessThan(40);
+    expect(claims.length).toBeLessThan(40);
     expect(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])).size).toBe(2_000);
   });
 
@@ -152,38 +146,27 @@ describe("a handler that hangs", () => {
 });
 
 describe("an event for a handler that has been fast", () => {
-  let claims = 0;
-  function countingStore() {
-    claims = 0;
-    return portWith(bench.store.queue, {
-      claim: async (request) => {
-        const answer = await bench.store.queue.claim(request);
-        claims += 1;
-        return answer;
-      },
-    });
-  }
-
   it("is leased as it is recorded, and sent without a claim", async () => {
     const subscription = await bench.subscribe(receiver.url);
-    const engine = bench.started({}, { store: countingStore() });
+    const { store, claims } = countingClaims(bench.store.queue);
+    const engine = bench.started({}, { store });
     // Nothing is known of its handler at first.
     expect(await bench.publishTo(engine, subscription)).toBe(0);
     await bench.untilDelivered(subscription, 1);
     // Of the start, of the event, and to see that no more is due.
-    await until("the last claim to be answered", () => claims === 3);
+    await until("the last claim to be answered", () => claims.length === 3);
     for (let event = 2; event <= 20; event += 1) {
       expect(await bench.publishTo(engine, subscription)).toBe(1);
       await bench.untilDelivered(subscription, event);
     }
-    expect(claims).toBe(3);
+    expect(claims).toHaveLength(3);
     const [first] = await all(subscription);
     expect(first).toMatchObject({ status: "delivered", attempt: 1, attempts: [{ status_code: 200 }] });
   });
 
   it("waits in the file with others once the handler has as much as it takes", async () => {
     const subscription = await bench.subscribe(receiver.url, 5, { max_in_flight: 2 });
-    const engine = bench.started({}, { store: countingStore() });
+    const engine = bench.started();
     await bench.publishTo(engine, subscription);
     await bench.untilDelivered(subscription, 1);
     engine.recorded(await capacityFor(engine, subscription), []);
@@ -209,8 +192,7 @@ describe("an event for a handler that has been fast", () => {
     let isStopped = false;
     const stopping = engine.stop(60_000).then(() => (isStopped = true));
     expect(engine.claimOf(subscription.action)).toBeUndefined();
-    const action = (await bench.store.catalog.findAction(subscription.action))!;
-    const record = { actionId: action.actionId, revision: action.revision, payload: Buffer.from("{}") };
+    const record = await bench.recordOf(subscription);
     const [outcome] = await bench.store.events.record([record], bench.clock.now(), { claim });
     expect(isStopped).toBe(false);
     engine.recorded(claim, outcome?.kind === "recorded" ? outcome.claims! : []);

@@ -14,6 +14,7 @@ import { systemClock, WatchedClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { EventRecord } from "../../src/store/events.ts";
 import type { DeliveryQueue } from "../../src/store/queue.ts";
 import type { Store, StoreChange } from "../../src/store/store.ts";
 import { KeptLog } from "../support/kept-log.ts";
@@ -177,9 +178,7 @@ export class Bench {
 
   /** Publishes `count` events of a subscription's action; answers their rowids. */
   async publish(subscription: Subscription, count = 1, payload = '{"a":1}'): Promise<number[]> {
-    const action = await this.store.catalog.findAction(subscription.action);
-    if (action === undefined) throw new Error("no such action");
-    const record = { actionId: action.actionId, revision: action.revision, payload: Buffer.from(payload) };
+    const record = await this.recordOf(subscription, payload);
     const outcomes = await this.store.events.record(
       Array.from({ length: count }, () => record),
       this.clock.now(),
@@ -187,12 +186,16 @@ export class Bench {
     return outcomes.map((outcome) => (outcome.kind === "recorded" ? outcome.rowid : -1));
   }
 
+  /** An event of a subscription's action, to be recorded. */
+  async recordOf({ action }: Subscription, payload = '{"a":1}'): Promise<EventRecord> {
+    const { actionId, revision } = (await this.store.catalog.findAction(action))!;
+    return { actionId, revision, payload: Buffer.from(payload) };
+  }
+
   /** Publishes one event as the service does: what the engine has capacity for is leased with it. Answers how many are. */
-  async publishTo(engine: Engine, { action: name }: Subscription): Promise<number> {
-    const action = await this.store.catalog.findAction(name);
-    if (action === undefined) throw new Error("no such action");
-    const record = { actionId: action.actionId, revision: action.revision, payload: Buffer.from('{"a":1}') };
-    const claim = engine.claimOf(name);
+  async publishTo(engine: Engine, subscription: Subscription): Promise<number> {
+    const record = await this.recordOf(subscription);
+    const claim = engine.claimOf(subscription.action);
     const [outcome] = await this.store.events.record([record], this.clock.now(), { claim });
     const claims = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
     if (claim !== undefined) engine.recorded(claim, claims);
@@ -296,6 +299,21 @@ export function failing(queue: DeliveryQueue, method: "claim" | "finish"): Faili
   };
   const state = { store: portWith(queue, { [method]: replaced }), isDown: true, asked: 0 };
   return state;
+}
+
+/** The queue of a store, and how many deliveries each claim from it has brought. */
+export function countingClaims(queue: DeliveryQueue): { readonly store: DeliveryQueue; claims: number[] } {
+  const counted = {
+    claims: [] as number[],
+    store: portWith(queue, {
+      async claim(request) {
+        const answer = await queue.claim(request);
+        counted.claims.push(answer.claims.length);
+        return answer;
+      },
+    }),
+  };
+  return counted;
 }
 
 /** A port of the store with some of its methods replaced: to count calls, or to let them fail as a full disk would. */

@@ -2,7 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { describe, expect, it } from "vitest";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, countConcurrent, SECRET, portWith, useBench } from "./engine-setup.ts";
+import { type Bench, countingClaims, SECRET, portWith, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -111,12 +111,7 @@ describe("the retry schedule", () => {
       delivery.attempts.map(({ attempt, status_code, response }) => [attempt, status_code, response]),
     ).toEqual([1, 2, 3, 4, 5, 6].map((attempt) => [attempt, 500, "not today"]));
     expect(receiver.requests.map((request) => request.headers["x-evreg-delivery"]?.split("_")[1])).toEqual([
-      "1",
-      "2",
-      "3",
-      "4",
-      "5",
-      "6",
+      ..."123456",
     ]);
     expect(new Set(receiver.requests.map((request) => request.headers["webhook-id"])).size).toBe(1);
     // For good: nothing more comes of it.
@@ -142,13 +137,8 @@ describe("what did not fit into a claim", () => {
     answer();
     await bench.untilDelivered(slow, 1);
     // Together more than the payloads of one claim, the last of them for the slow one.
-    const payload = Buffer.from(JSON.stringify("x".repeat(900_000)));
-    const records = await Promise.all(
-      [...quick, slow].map(async ({ action }) => {
-        const { actionId, revision } = (await bench.store.catalog.findAction(action))!;
-        return { actionId, revision, payload };
-      }),
-    );
+    const payload = JSON.stringify("x".repeat(900_000));
+    const records = await Promise.all([...quick, slow].map((one) => bench.recordOf(one, payload)));
     await bench.store.events.record(records, bench.clock.now(), { atomic: true });
     engine.wake();
     await bench.untilDelivered(slow, 2);
@@ -156,15 +146,6 @@ describe("what did not fit into a claim", () => {
 });
 
 describe("fairness", () => {
-  it("never has more attempts in flight than allowed", async () => {
-    const concurrent = countConcurrent(receiver);
-    const subscriptions = await Promise.all(Array.from({ length: 4 }, () => bench.subscribe(receiver.url)));
-    for (const subscription of subscriptions) await bench.publish(subscription, 50);
-    bench.engine({ maxInFlight: 5, maxInFlightPerSubscription: 2 }).start();
-    for (const subscription of subscriptions) await bench.untilDelivered(subscription, 50);
-    expect(concurrent.most).toBeLessThanOrEqual(5);
-  });
-
   it("delivers to a handler while many others at its origin hang", async () => {
     receiver.answer = ({ path }) => (path === "/hang" ? "hang" : {});
     const healthy = await bench.withEvents(1, receiver.url);
@@ -184,21 +165,15 @@ describe("fairness", () => {
 
 describe("an idle engine", () => {
   it("reads nothing from the store until something is due", async () => {
-    let claims = 0;
-    const store = portWith(bench.store.queue, {
-      claim: (request) => {
-        claims += 1;
-        return bench.store.queue.claim(request);
-      },
-    });
+    const { store, claims } = countingClaims(bench.store.queue);
     receiver.script({ status: 500, headers: { "retry-after": "3600" } });
     const subscription = await bench.withEvents(1, receiver.url);
     bench.engine({}, { store }).start();
     await bench.untilStatus(subscription, "waiting");
     await until("the engine to plan the retry", () => bench.clock.pending === 2);
-    const before = claims;
+    const before = claims.length;
     await bench.clock.advance(3_599_999);
-    expect(claims).toBe(before);
+    expect(claims).toHaveLength(before);
     await bench.clock.advance(1);
     await bench.untilStatus(subscription, "delivered");
   });

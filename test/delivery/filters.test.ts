@@ -8,7 +8,7 @@ import type { OffThreadResult } from "../../src/schema/validate/compile.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { type Bench, SECRET, portWith, useBench } from "./engine-setup.ts";
+import { type Bench, countingClaims, SECRET, useBench } from "./engine-setup.ts";
 
 let bench: Bench;
 let receiver: Receiver;
@@ -139,15 +139,8 @@ describe("a filter", () => {
       await bench.publish(subscription, 99, DE);
       await bench.publish(subscription, 1, FR);
     }
-    const claims: number[] = [];
-    const counted = portWith(bench.store.queue, {
-      async claim(request) {
-        const answer = await bench.store.queue.claim(request);
-        claims.push(answer.claims.length);
-        return answer;
-      },
-    });
-    bench.engine({}, { store: counted }).start();
+    const { store, claims } = countingClaims(bench.store.queue);
+    bench.engine({}, { store }).start();
     await receiver.received(40);
     await until("all to have ended", async () => {
       const { due, delivering } = await bench.store.queue.backlog(bench.clock.now());

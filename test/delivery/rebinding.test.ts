@@ -1,4 +1,3 @@
-import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HostNames } from "../../src/delivery/dns/resolver.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -89,22 +88,13 @@ const SCENARIOS: Readonly<Record<string, (pick: (type: "A" | "AAAA") => string) 
   ],
 };
 
-it("the test's canaries notice a connection", async () => {
-  for (const host of canaries.addresses) {
-    await new Promise((resolve, reject) => {
-      connect({ host, port: canaries.port }).on("close", resolve).on("error", reject);
-    });
-  }
-  expect(canaries.accepted).toBe(canaries.addresses.length);
-  expect(canaries.addresses).not.toContain(HARMLESS);
-});
-
 describe("rebinding", () => {
   const NAMES_EACH = lengthOf("delivery/rebinding")["names each"];
   const ROUNDS = 3;
   const ANSWERS = 25 * NAMES_EACH;
 
   it(`reaches none of the canaries in ${ANSWERS} answers`, async () => {
+    expect(canaries.addresses).not.toContain(HARMLESS);
     const before = canaries.accepted;
     const plans = new Map<string, { readonly answers: Answers; round: number }>();
     let picked = 0;

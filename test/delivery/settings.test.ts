@@ -31,19 +31,19 @@ async function update(
 
 describe("a subscription with a rate limit", () => {
   it("is sent exactly that many a second, and delays no other", async () => {
-    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 50 });
+    const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 20 });
     const other = await openReceiver();
     const free = await bench.subscribe(other.url);
-    await bench.publish(limited, 200);
-    await bench.publish(free, 200);
+    await bench.publish(limited, 40);
+    await bench.publish(free, 40);
     bench.started();
-    await bench.untilDelivered(free, 200);
+    await bench.untilDelivered(free, 40);
     expect(receiver.requests.length).toBeLessThanOrEqual(4);
-    const tookMs = await timeUntil(200, 10);
-    expect(tookMs).toBeGreaterThanOrEqual(3_850);
-    expect(tookMs).toBeLessThanOrEqual(4_200);
-    await bench.untilDelivered(limited, 200);
-    expect(receiver.requests).toHaveLength(200);
+    const tookMs = await timeUntil(40, 25);
+    expect(tookMs).toBeGreaterThanOrEqual(1_850);
+    expect(tookMs).toBeLessThanOrEqual(2_150);
+    await bench.untilDelivered(limited, 40);
+    expect(receiver.requests).toHaveLength(40);
   });
 
   it("leases only what may start soon", async () => {
@@ -134,21 +134,6 @@ describe("a subscription with a timeout", () => {
 });
 
 describe("a subscription with headers", () => {
-  it("sends them with each attempt, next to evreg's own", async () => {
-    const plain = await bench.subscribe(receiver.url);
-    const own = await bench.subscribe(receiver.url, 5, { headers: { "X-Team": "billing", Cookie: "a=b" } });
-    await bench.publish(plain);
-    await bench.publish(own);
-    bench.engine().start();
-    const [one, other] = (await receiver.received(2)).toSorted(
-      (a, b) => Number("x-team" in a.headers) - Number("x-team" in b.headers),
-    );
-    expect(other?.headers).toMatchObject({ "x-team": "billing", cookie: "a=b" });
-    expect(
-      Object.keys(other?.headers ?? {}).filter((name) => name !== "x-team" && name !== "cookie"),
-    ).toEqual(Object.keys(one?.headers ?? {}));
-  });
-
   it("cannot replace evreg's own, whatever the data file says", async () => {
     const own = { authorization: "Bearer forged", "X-EVREG-Signature": "forged", "Content-Length": "3" };
     const forged = { ...own, Proxy: "http://forged.example", "X-Team": "a" };
@@ -158,27 +143,6 @@ describe("a subscription with headers", () => {
     expect(JSON.stringify(request?.headers)).not.toContain("forged");
     expect(request?.headers).toMatchObject({ "x-team": "a" });
     await bench.untilDelivered(subscription, 1);
-  });
-});
-
-describe("a subscription with a retry schedule", () => {
-  it("is retried by it, and its last wait is used for all further retries", async () => {
-    receiver.answer = () => ({ status: 500 });
-    const own = await bench.withEvents(1, receiver.url, 4, { retry_schedule: [1_000, 86_400_000] });
-    bench.engine().start();
-    await receiver.received(1);
-    const waitsMs: number[] = [];
-    for (let retry = 1; retry <= 4; retry += 1) {
-      const waiting = await bench.untilStatus(own, "waiting");
-      const waitMs = Date.parse(waiting.next_attempt_at!) - bench.clock.now();
-      waitsMs.push(waitMs);
-      await bench.advance(waitMs, waitMs);
-      await receiver.received(retry + 1);
-      await until("it to be stored", async () => (await bench.delivery(own)).attempts.length === retry + 1);
-    }
-    expect((await bench.delivery(own)).status).toBe("failed");
-    // The chance for the jitter is one half here: 25 ms at most for the short one, 5 % for the long.
-    expect(waitsMs).toEqual([1_025, 90_720_000, 90_720_000, 90_720_000]);
   });
 });
 
