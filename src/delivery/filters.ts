@@ -83,6 +83,8 @@ export class Filters {
       const validator = await yielder.run(compileSchemaSteps(compiled.filter));
       compiled.validator = validator;
       if (this.#compiled.peek(subscriptionId) === compiled) {
+        // The cache goes by the size that an entry had when it was added, so the entry is added again.
+        this.#compiled.delete(subscriptionId);
         this.#compiled.set(subscriptionId, compiled, { size: validator.bytes });
       }
     } catch (error) {

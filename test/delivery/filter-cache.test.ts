@@ -78,6 +78,14 @@ test("filters are compiled once, and one that cannot be lets all pass and is log
   expect(logger.of("error")).toHaveLength(100);
 });
 
+test("of many large filters those that were used last stay compiled", async () => {
+  const filters = new Filters({ logger: silentLogger, yielder, longChecks });
+  const large = { description: "x".repeat(60_000) };
+  for (let id = 1; id <= 300; id += 1) await filters.passes(claim(id, large, {}));
+  expect(filters.passes(claim(300, large, {}))).toBe(true);
+  expect(filters.passes(claim(1, large, {}))).toBeInstanceOf(Promise);
+});
+
 test("a filter that was changed decides as it is now", async () => {
   const filters = new Filters({ logger: silentLogger, yielder, longChecks });
   expect(await excludes(filters, claim(1, only(1), { country: 1 }))).toBe(false);

@@ -114,6 +114,21 @@ test("those that catch up from places of their own leave the store to others in 
   for (const { stream } of all) await stream.close();
 });
 
+test("what was read long ago is not kept for others", async () => {
+  const service = await opened();
+  const payload = RawJson.fromText(JSON.stringify({ text: "x".repeat(16_000) }));
+  await service.evreg.events.publishBatch(Array.from({ length: 200 }, () => ({ action: "a.b", payload })));
+  const catchUp = async (): Promise<number> => {
+    const before = reads;
+    const one = gathering(await service.evreg.stream({ since: "0", payloads: true }));
+    await until("all of it", () => one.batches.at(-1)?.[0]?.type === "ready");
+    return reads - before;
+  };
+  // Both stay open, so nothing is forgotten because nobody reads.
+  expect(await catchUp()).toBeGreaterThan(40);
+  expect(await catchUp()).toBeGreaterThan(40);
+});
+
 test("nothing is read for one that has not taken what it got, and it has all in the end", async () => {
   const service = await opened();
   await publishMany(service, 2_000);

@@ -95,7 +95,11 @@ export class SharedPages {
     if (kept.page === undefined) {
       const { page, bytes } = this.#pageOf(view, position, read);
       kept.page = page;
-      this.#kept.set(name, kept, { size: 1 + 2 * bytes });
+      if (this.#kept.peek(name) === kept) {
+        // The cache goes by the size that an entry had when it was added, so the entry is added again.
+        this.#kept.delete(name);
+        this.#kept.set(name, kept, { size: 1 + 2 * bytes });
+      }
     }
     return kept.page;
   }
