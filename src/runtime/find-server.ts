@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { EvregError } from "../domain/error.ts";
 import { TOKEN_FILE } from "./data-files.ts";
 import { readOwned, replaceFile } from "./files.ts";
@@ -8,6 +9,7 @@ import {
   assertDataOpen,
   describeOwner,
   isOwnerAlive,
+  type Owner,
   ownerFileOf,
   readOwner,
   trustOwner,
@@ -26,13 +28,14 @@ interface FindOptions {
   readonly isNamed?: boolean;
 }
 
-/** Its process is alive, and may be late on a busy machine. */
+/** Its process is alive, and may be late on a busy machine, or still be starting. */
 const ANSWER_WITHIN_MS = 5_000;
+const LOOK_EVERY_MS = 25;
 const MAX_ANSWER_CHARACTERS = 64 * 1024;
 
 /**
- * The server that runs on this data folder, or `undefined`. A trusted owner file has its address, on this machine. Its
- * `/health` must answer with the same instance, so that a token never goes to whoever took over its port.
+ * The server that runs on this data folder, or `undefined`. One that is starting has the folder before it has an address,
+ * and is waited for. A trusted owner file has its address, on this machine. Its `/health` must answer with the same instance, so that a token never goes to whoever took over its port.
  * @throws EvregError `usage` when the file names a server, but cannot be trusted; `unreachable` when the server
  * does not answer in time
  */
@@ -40,7 +43,12 @@ export async function findServer(
   folder: string,
   { answerWithinMs = ANSWER_WITHIN_MS, isNamed = true }: FindOptions = {},
 ): Promise<FolderServer | undefined> {
-  const owner = readOwner(folder);
+  const startedMs = performance.now();
+  let owner = readOwner(folder);
+  while (isStarting(owner) && performance.now() - startedMs < answerWithinMs) {
+    await sleep(LOOK_EVERY_MS);
+    owner = readOwner(folder);
+  }
   if (owner?.url === undefined || !isOwnerAlive(owner)) return undefined;
   const { url, pid } = owner;
   const otherUser = trustOwner(folder, owner);
@@ -58,6 +66,12 @@ export async function findServer(
     );
   });
   return instance === owner.instance ? { url, otherUser } : undefined;
+}
+
+/** A process in another container may have had this one's number. */
+function isStarting(owner: Owner | undefined): boolean {
+  if (owner?.command !== "serve" || owner.url !== undefined) return false;
+  return owner.pid !== process.pid && isOwnerAlive(owner);
 }
 
 /**

@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { announcement } from "../../src/commands/serve.ts";
-import { type RunningProgram, runProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { commandLine } from "../support/command-line.ts";
+import {
+  type RunningProgram,
+  runProgram,
+  startCommand,
+  startProgram,
+  temporaryFolder,
+} from "../support/program.ts";
+import { until } from "../support/until.ts";
 
 const home = temporaryFolder();
 let running: RunningProgram;
@@ -37,6 +45,18 @@ test.skipIf(process.platform !== "linux")(
     expect(environment).not.toContain("MALLOC_");
   },
 );
+
+test("a command waits for the server that is starting on the folder", async () => {
+  const folder = temporaryFolder();
+  const server = startCommand("serve --dev --port 0 --log-level silent", { cwd: folder.path });
+  await until("the server has the folder", () => existsSync(join(folder.path, ".evreg/evreg.db")));
+  const outcome = await commandLine(folder.path, {}).run("whoami");
+  server.child.kill("SIGTERM");
+  await server.ended;
+  folder.remove();
+  expect(outcome).toMatchObject({ code: 0, stderr: "" });
+  expect(outcome.stdout).toMatch(/^On +http:\/\/127\.0\.0\.1:/m);
+});
 
 test("without a terminal the server writes log lines only, to stderr, and ends with 0 when stopped", async () => {
   const { code, stdout, stderr } = await running.end("SIGTERM");

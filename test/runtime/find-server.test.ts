@@ -124,6 +124,16 @@ describe("findServer", () => {
     expect(requests).toBe(0);
   });
 
+  test("waits for the address of one that is starting", async () => {
+    const { url: _, ...starting } = { ...readOwner(folder)!, pid: process.ppid };
+    writeFileSync(ownerFile, JSON.stringify(starting));
+    const found = findServer(folder);
+    setTimeout(owned, 30);
+    expect(await found).toEqual({ url });
+    writeFileSync(ownerFile, JSON.stringify(starting));
+    expect(await findServer(folder, { answerWithinMs: 30 })).toBeUndefined();
+  });
+
   test("contacts no name, nor anything but a bare address of this machine", async () => {
     const { port } = new URL(url);
     for (const other of [`http://localhost:${port}`, `${url}/base`, `${url}/\u001b]0;x`, "nothing"]) {

@@ -60,7 +60,8 @@ interface Address {
  * environment if it is not for another address, else the folder's own, else one in the configuration file.
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
-  const target = await findTarget(flags, needs.configFolder);
+  const typed = await withToken(flags);
+  const target = await findTarget(typed, needs.configFolder);
   if (target.kind !== "folder") return target;
   const { config } = target;
   const { url: database } = config.database;
@@ -70,9 +71,17 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const { databaseName, openLocal } = await import("../../app/server.ts");
   const { command, version } = needs;
   const needsData = needs.creates === undefined;
-  const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
-  const location = database === undefined ? config.data : databaseName(database);
-  return { evreg, kind: "local", location };
+  try {
+    const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
+    const location = database === undefined ? config.data : databaseName(database);
+    return { evreg, kind: "local", location };
+  } catch (error) {
+    if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
+    // A server may have taken the folder meanwhile, and can be asked then.
+    const now = await findTarget(typed, needs.configFolder);
+    if (now.kind === "folder") throw error;
+    return now;
+  }
 }
 
 /**
@@ -87,12 +96,16 @@ export function mustBeInFolder({ database }: Pick<Config, "database">, instead: 
 
 /** Finds the target without opening a data folder. */
 export async function findTarget(flags: TargetFlags, configFolder: string): Promise<Target | FolderTarget> {
-  const tokenFile = flags["token-file"];
-  const token = tokenFile === undefined ? flags.token : await readToken(tokenFile);
-  const loaded = await readSettings({ ...flags, token });
-  const server = await serverFor({ ...flags, token }, loaded, configFolder);
+  const typed = await withToken(flags);
+  const loaded = await readSettings({ ...typed });
+  const server = await serverFor(typed, loaded, configFolder);
   if (server !== undefined) return connected(server);
   return { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
+}
+
+/** The flags with the token itself in the place of its file, which may be stdin. */
+async function withToken({ "token-file": file, ...flags }: TargetFlags): Promise<TargetFlags> {
+  return file === undefined ? flags : { ...flags, token: await readToken(file) };
 }
 
 /**
@@ -102,7 +115,7 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
  * with a cloned repository, and neither a payload nor a token goes where it says
  */
 async function serverFor(
-  flags: Omit<TargetFlags, "token-file">,
+  flags: TargetFlags,
   loaded: LoadedConfig,
   configFolder: string,
 ): Promise<Address | undefined> {
