@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { choiceFlag, numberFlag, textArg, textFlag } from "../cli/flags.ts";
+import { numberFlag, textArg, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { note } from "../cli/io/output.ts";
 import { counted, escapeControlInJson } from "../cli/io/text.ts";
@@ -18,7 +18,7 @@ export class ActionsTypes extends TargetCommand {
 A type is never narrower than its schema, save that a schema without "type" is taken to mean what its keywords are about. Bounds, lengths, patterns, formats and "not" have no counterpart in a type.`;
   static override examples = examples({
     "Of all actions": "evreg actions types --out src/events.ts",
-    "Of two": "evreg actions types order.created order.paid --lang typescript",
+    "Of two": "evreg actions types order.created order.paid",
     "In CI: fail when the schemas have changed": "evreg actions types | diff src/events.ts -",
   });
   static override args = {
@@ -29,7 +29,6 @@ A type is never narrower than its schema, save that a schema without "type" is t
     }),
   };
   static override flags = {
-    lang: choiceFlag("The language (default typescript).", ["typescript"]),
     out: textFlag("Write to this file instead of stdout.", "FILE", { exclusive: ["json", "output"] }),
   };
 

@@ -10,6 +10,7 @@ import { listen, replaySince } from "../cli/listen/listen.ts";
 import { listenReport } from "../cli/listen/report.ts";
 import { nameOf, noteOthers, subscriptionsFor } from "../cli/listen/subscriptions.ts";
 import { secretOfFlag, subscriptionId } from "../cli/subscriptions/name.ts";
+import { usageError } from "../cli/usage-errors.ts";
 import { durationRange } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
 import { DURATION } from "../model/value-kinds.ts";
@@ -82,6 +83,7 @@ It needs a token with the scopes listen and read, or one that may write.`;
   async run(): Promise<void> {
     const { flags } = await this.parse(Listen);
     const { concurrency = CONCURRENCY, max, since, application, subscription, ordered } = flags;
+    if (flags.exec?.trim() === "") throw usageError("--exec: name the command to run for each event.");
     const leaseMs = flagValue("lease", flags.lease ?? LEASE, DURATION, LEASE_RANGE);
     const { attempt, what } = attemptOf(flags["forward-to"], flags.exec);
     const output = this.outputFor(flags);

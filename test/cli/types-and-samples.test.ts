@@ -47,19 +47,17 @@ test(
   "types are a file that compiles, in which the action of a delivery determines its payload",
   { timeout: 60_000 },
   async () => {
-    const [all, one, document, missing, language] = await Promise.all([
+    const [all, one, document, missing] = await Promise.all([
       run("actions types"),
-      run("actions types user.created order.paid user.created --lang typescript"),
+      run("actions types user.created order.paid user.created"),
       json<string>("actions types order.paid"),
       run("actions types user.created no.such"),
-      run("actions types --lang cobol"),
     ]);
     expect(all).toMatchObject({ code: 0, stderr: "" });
     expect(one.stdout).not.toContain("type Never");
     expect(all.stdout.indexOf("type OrderPaid")).toBeLessThan(all.stdout.indexOf("type UserCreated"));
     expect(document.data).toContain("export type OrderPaid = {\n  total: number;\n};");
     expect(missing).toMatchObject({ code: 3, stdout: "" });
-    expect(language).toMatchObject({ code: 2, stdout: "" });
 
     const use = `
 function receive(delivery: Delivery): string {
