@@ -33,11 +33,11 @@ export async function schemataOf(path: string, bytes: Buffer): Promise<Schemata>
 async function parse(path: string, bytes: Buffer): Promise<unknown> {
   const name = nameOf(path);
   if (!isJsonText(path, bytes.toString("utf8"))) {
-    const { parseDocuments } = await import("./registry/documents.ts");
-    const { documents, problems } = parseDocuments(name, bytes);
-    const [problem] = problems;
-    if (problem === undefined) return documents.length === 1 ? documents[0]!.value : undefined;
-    throw new EvregError("malformed", `${problem.place}: ${problem.message}`, { line: problem.line });
+    const { parseFile } = await import("./registry/documents.ts");
+    const document = parseFile(name, bytes);
+    if (!("problem" in document)) return document.value;
+    const { place, line, message } = document.problem;
+    throw new EvregError("malformed", `${place}: ${message}`, { line });
   }
   const fault = textFault(bytes);
   if (fault !== undefined) throw new EvregError("malformed", `${name}: ${fault}`);

@@ -12,13 +12,12 @@ import { readYaml, startOf } from "./yaml.ts";
  */
 export function readFileKeys(file: string, text: string): SourceValues {
   const result = new SourceValues("file", dirname(file));
-  const { documents, lines, faults } = readYaml(text);
+  const { document, lines, faults } = readYaml(text);
   const at = ({ line, col }: { readonly line: number; readonly col: number }) => `${file}:${line}:${col}`;
   const [fault] = faults;
   if (fault !== undefined) {
     throw new EvregError("usage", `${at(fault)}: this is not the YAML evreg reads: ${fault.message}`);
   }
-  const document = documents[0]!;
   const place = (node: Node | null) => at(lines.linePos(startOf(node)));
   const readMapping = (node: Node | null, section: string): void => {
     const mapping = isAlias(node) ? node.resolve(document) : node;

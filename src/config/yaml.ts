@@ -9,7 +9,6 @@ import {
   isSeq,
   LineCounter,
   type Node,
-  parseAllDocuments,
   parseDocument,
   type Scalar,
   visit,
@@ -19,7 +18,7 @@ import { quoteShort } from "./value-kinds.ts";
 
 /** A text of YAML, of which JSON is a part. */
 export interface YamlText {
-  readonly documents: readonly Document[];
+  readonly document: Document;
   readonly lines: LineCounter;
   /** Why it is not read. */
   readonly faults: readonly { readonly line: number; readonly col: number; readonly message: string }[];
@@ -32,25 +31,25 @@ const PLAIN_WORDS: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTION: "it is nested too deeply",
 };
 
-/** @param options `several`: documents; `merge`: `<<` stands for the members of another mapping */
-export function readYaml(
-  text: string,
-  { several = false, merge = false }: { readonly several?: boolean; readonly merge?: boolean } = {},
-): YamlText {
+/**
+ * Only one document is read of a file, whatever the file is.
+ * @param options `merge`: `<<` stands for the members of another mapping
+ */
+export function readYaml(text: string, { merge = false }: { readonly merge?: boolean } = {}): YamlText {
   const lines = new LineCounter();
   // The parser would compare each key with all before it: 5,000 of them took more than a second.
   const options = { lineCounter: lines, prettyErrors: false, merge, uniqueKeys: false } as const;
-  const documents = several ? [...parseAllDocuments(text, options)] : [parseDocument(text, options)];
+  const document = parseDocument(text, options);
   const faultAt = (offset: number, message: string) => Object.assign(lines.linePos(offset), { message });
   // Errors after the first mostly follow from it: a file that is no YAML has hundreds.
-  const [first, ...others] = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings]);
+  const [first, ...others] = [...document.errors, ...document.warnings];
   if (first !== undefined) {
     const { code, message, pos } = first;
     const more = others.length === 0 ? "" : `, and ${others.length.toLocaleString("en")} more`;
-    return { documents, lines, faults: [faultAt(pos[0], PLAIN_WORDS[code] ?? message + more)] };
+    return { document, lines, faults: [faultAt(pos[0], PLAIN_WORDS[code] ?? message + more)] };
   }
-  const faults = documents.flatMap(faultsIn).map(({ node, message }) => faultAt(startOf(node), message));
-  return { documents, lines, faults };
+  const faults = faultsIn(document).map(({ node, message }) => faultAt(startOf(node), message));
+  return { document, lines, faults };
 }
 
 /** What the parser reads, although no value of JSON is like it. */

@@ -67,7 +67,7 @@ test.each([
   ],
   ["broken YAML", "openapi: [", 2, /stdin:1: this is not the YAML evreg reads/],
   ["no YAML", MARKDOWN, 2, /^Error: stdin:\d: this is not the YAML evreg reads: .*, and \d more\nNothing/],
-  ["two documents", "a: 1\n---\nb: 1", 2, /stdin must hold one document, not 2\./],
+  ["two documents", "a: 1\n---\nb: 1", 2, /stdin:2: .* a second document begins here, and only one/],
   ["another document", "a: 1", 2, /must be OpenAPI 3\.1 or AsyncAPI 3/],
 ])("%s is refused, and nothing is written", async (_, input, code, message) => {
   await expectEach([["import - -o none.yaml", code, "", message, { input }]]);

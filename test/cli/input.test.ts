@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { addAbortSignal, PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { chunksOf, readInput, textFault } from "../../src/cli/io/input.ts";
@@ -56,13 +56,18 @@ test.runIf(process.platform === "linux")(
 );
 
 test.runIf(process.platform === "linux")(
-  "a pipe is read to its end, and a device not without end",
+  "a shell's pipe is read to its end, one with a name is not waited for, and a device not read without end",
   async () => {
-    const pipe = at("pipe.yaml");
-    spawnSync("mkfifo", [pipe]);
-    const bytes = readInput(pipe);
-    spawn("sh", ["-c", `echo "actions: []" > ${pipe}`]);
-    expect(Buffer.from(await bytes).toString()).toBe("actions: []\n");
+    spawnSync("mkfifo", [at("pipe.yaml")]);
+    const refusal = /^Error: pipe\.yaml is a pipe.*[<>] PIPE\.\n/;
+    await expectEach([
+      ["import pipe.yaml", 2, "", refusal],
+      ["config example -o pipe.yaml --force", 2, "", refusal],
+      ["publish --batch pipe.yaml", 2, "", refusal],
+    ]);
+    const apply = `"$0" bin/run.js apply --dry-run --data "$1" -f <(echo "actions: 7")`;
+    const { stderr } = spawnSync("bash", ["-c", apply, process.execPath, at(".")], { encoding: "utf8" });
+    expect(stderr).toMatch(/^Error: \/dev\/fd\/\d+:1: actions must be a list\n/);
     await expect(readInput("/dev/zero", 1_000_000)).rejects.toMatchObject({
       code: "usage",
       message: "/dev/zero holds more than the 1,000,000 bytes that are read at most; name a smaller file.",

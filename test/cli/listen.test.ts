@@ -267,6 +267,7 @@ test("what cannot be is refused before a subscription is made", async () => {
     [`${line} 1 --secret-of nobody/none`, 3, "", /^(?!.*Made the)/s],
     [`${line} 1 --since yesterday`, 2, "", /--since: must be an ISO 8601 .*a date.*1h or 2d/s],
     [`${line} 0`, 2, "", /--max: takes a number from 1, not 0\./],
+    [["listen", "--exec", " "], 2, "", /--exec: name the command/],
   ]);
   expect(await own()).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { lstatSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import type { Backup } from "../../domain/operations.ts";
@@ -11,7 +11,21 @@ import { withProgress } from "./progress.ts";
 import { escapeControl } from "./text.ts";
 
 /**
- * Writes a text to the disk, or into a pipe or a device. A file that holds the same already stays as it is, so that no build
+ * Refuses a pipe with a name. To open it would hold the whole process, and Ctrl-C with it, until somebody opens its other end;
+ * that of a shell's `<(command)` is open.
+ * @param instead what to type
+ */
+export function mustNotBePipe(path: string, instead: string): void {
+  if (
+    /^\/(?:dev\/(?:fd|std)|proc\/)/.test(path) ||
+    statSync(path, { throwIfNoEntry: false })?.isFIFO() !== true
+  )
+    return;
+  throw usageError(`${escapeControl(path)} is a pipe, which may never have another end; ${instead}.`);
+}
+
+/**
+ * Writes a text to the disk, or into a device. A file that holds the same already stays as it is, so that no build
  * starts.
  * @throws EvregError `conflict` for another file that is there, unless it may be replaced; `usage` for a file of a data folder;
  * and what could not be written
@@ -22,6 +36,7 @@ export async function writeFile(
   { force }: { readonly force: boolean },
 ): Promise<void> {
   mustNotBeDataFile(path);
+  mustNotBePipe(path, "write to stdout, and send that there: > PIPE");
   if ((await stat(path).catch(() => undefined))?.isFile() === true) {
     if ((await readFile(path, "utf8").catch(() => undefined)) === text) return;
     if (!force) throw isThere(path);

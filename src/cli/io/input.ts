@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { fstatSync } from "node:fs";
+import { fstatSync, lstatSync, readlinkSync } from "node:fs";
 import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { EvregError } from "../../domain/error.ts";
 import { usageError } from "../usage-errors.ts";
-import { systemReason } from "./files.ts";
+import { mustNotBePipe, systemReason } from "./files.ts";
 
 export interface Input {
   readonly stream: Readable;
@@ -16,7 +16,7 @@ export interface Input {
 const MAX_BYTES = 256 * 1024 * 1024;
 
 /**
- * A file argument's whole content; `-` is stdin. A pipe is read to its end, as a shell's `<(command)` is one.
+ * A file argument's whole content; `-` is stdin. That of a shell's `<(command)` is read to its end.
  * `usage` names what could not be read.
  */
 export async function readInput(path: string, maxBytes = MAX_BYTES): Promise<Buffer> {
@@ -49,6 +49,7 @@ export async function* chunksOf(stream: Readable, path: string): AsyncGenerator<
 export async function openInput(path: string): Promise<Input> {
   if (path === "-") return { stream: stdin(), size: undefined };
   try {
+    mustNotBePipe(path, "read it as stdin: - < PIPE");
     const file = await open(path);
     const stat = await file.stat();
     if (stat.isDirectory()) {
@@ -75,7 +76,11 @@ function unreadable(path: string, error: unknown): Error {
   const { code } = error as NodeJS.ErrnoException;
   const name = nameOf(path);
   if (code === "EISDIR") return usageError(`${name} is a folder; name a file.`);
-  if (code === "ENOENT") return usageError(`There is no file ${path}. Use - to read from stdin.`);
+  if (code === "ENOENT") {
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    if (isLink) return usageError(`${path} is a link to ${readlinkSync(path)}, which is not there.`);
+    return usageError(`There is no file ${path}. Use - to read from stdin.`);
+  }
   return usageError(`${name} cannot be read (${systemReason(error)}).`);
 }
 

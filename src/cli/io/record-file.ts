@@ -4,7 +4,7 @@ import { encodeJson } from "../../json/raw-json.ts";
 import { mustNotBeDataFile } from "../../runtime/data-files.ts";
 import { syncFile } from "../../runtime/files.ts";
 import { usageError } from "../usage-errors.ts";
-import { systemReason } from "./files.ts";
+import { mustNotBePipe, systemReason } from "./files.ts";
 
 /** A file that a flag names, with a JSON record a line, which only its owner can read. */
 export class RecordFile {
@@ -21,6 +21,7 @@ export class RecordFile {
     this.#flag = flag;
     this.#path = path;
     mustNotBeDataFile(path);
+    mustNotBePipe(path, "name a file");
     try {
       this.#file = openSync(path, mode, 0o600);
       // A device such as /dev/null has no mode to set.

@@ -7,7 +7,7 @@ import { firstOf } from "../io/text.ts";
 import { type FieldPath, pathNamed } from "../../json/field-path.ts";
 import {
   type ParsedDocument,
-  parseDocuments,
+  parseFile,
   type Problem,
   readFiles,
   referredFile,
@@ -92,26 +92,27 @@ const IGNORED_MEMBER = /^x-/;
 
 function recordsIn(file: RegistryFile, problems: Problem[]): RawRecord[] {
   const records: RawRecord[] = [];
-  for (const { value, place } of file.documents) {
-    // An empty document of YAML.
-    if (value === null) continue;
-    if (typeof value !== "object" || Array.isArray(value)) {
-      const message = "must be a mapping with the lists actions and subscriptions";
-      problems.push({ place: place([]), message });
-      continue;
-    }
-    for (const [name, list] of Object.entries(value)) {
-      const kind = [ACTION, SUBSCRIPTION].find((one) => one.list === name);
-      if (kind === undefined) {
-        if (!IGNORED_MEMBER.test(name))
-          problems.push({ place: place([name]), message: unknownMember(name, ["actions", "subscriptions"]) });
-      } else if (Array.isArray(list)) {
-        for (const [index, item] of (list as unknown[]).entries()) {
-          records.push({ kind, value: item, place: (path) => place([name, index, ...path]), file });
-        }
-      } else if (list !== null) {
-        problems.push({ place: place([name]), message: `${name} must be a list` });
+  const { value, place } = file.document;
+  // An empty file.
+  if (value === null) return [];
+  if (typeof value !== "object" || Array.isArray(value)) {
+    problems.push({
+      place: place([]),
+      message: "must be a mapping with the lists actions and subscriptions",
+    });
+    return [];
+  }
+  for (const [name, list] of Object.entries(value)) {
+    const kind = [ACTION, SUBSCRIPTION].find((one) => one.list === name);
+    if (kind === undefined) {
+      if (!IGNORED_MEMBER.test(name))
+        problems.push({ place: place([name]), message: unknownMember(name, ["actions", "subscriptions"]) });
+    } else if (Array.isArray(list)) {
+      for (const [index, item] of (list as unknown[]).entries()) {
+        records.push({ kind, value: item, place: (path) => place([name, index, ...path]), file });
       }
+    } else if (list !== null) {
+      problems.push({ place: place([name]), message: `${name} must be a list` });
     }
   }
   return records;
@@ -215,13 +216,10 @@ export function problemOf(error: unknown, placeOf: Declared["place"]): Problem {
 
 async function schemaIn(path: string, { folder, within }: RegistryFile): Promise<ParsedDocument> {
   const bytes = await inField("schemata", async () => readInput(await referredFile(path, folder, within)));
-  const { documents, problems } = parseDocuments(path, bytes);
-  const [document, more] = documents;
-  const message = 'holds no schema: a JSON Schema is one object such as {"type": "object"}';
-  const [problem = { place: path, message }] = problems;
-  if (document !== undefined && more === undefined) return document;
+  const document = parseFile(path, bytes);
   // Its place is in another file than the record.
-  throw misplaced(problem.place, problem.message);
+  if ("problem" in document) throw misplaced(document.problem.place, document.problem.message);
+  return document;
 }
 
 async function bearerTokenOf(

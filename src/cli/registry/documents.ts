@@ -23,7 +23,7 @@ import { pointerSteps } from "../../json/pointer.ts";
 import { usageError } from "../usage-errors.ts";
 import { parseText } from "../../json/parse.ts";
 
-/** One document of a file: a JSON value, and the position of each part of it. */
+/** What a file holds: a JSON value, and the position of each part of it. */
 export interface ParsedDocument {
   readonly value: unknown;
   /** `shop.yaml:12`; of a missing part, the line of what it would be in. */
@@ -43,22 +43,21 @@ const MAX_LEVELS = 100;
 const TOO_DEEP = `is nested deeper than ${MAX_LEVELS} levels`;
 const NOT_JSON = "must be a value that JSON has";
 
+type Parsed = ParsedDocument | { readonly problem: Problem };
+
 /**
- * The documents of a YAML or JSON file. JSON goes by the rules of a request's body: no key twice, nothing behind its end.
+ * Reads a YAML or JSON file. JSON goes by the rules of a request's body: no key twice, nothing behind its end.
  * @param name for messages
- * @returns problems in its syntax, and the documents only if there are none
+ * @returns the first mistake in its syntax, if there is one
  */
-export function parseDocuments(
-  name: string,
-  bytes: Buffer,
-): { documents: ParsedDocument[]; problems: Problem[] } {
+export function parseFile(name: string, bytes: Buffer): Parsed {
   const message = textFault(bytes);
-  if (message !== undefined) return { documents: [], problems: [{ place: name, message }] };
+  if (message !== undefined) return { problem: { place: name, message } };
   const text = bytes.toString("utf8");
-  return isJsonText(name, text) ? jsonDocument(name, bytes, text) : yamlDocuments(name, text);
+  return isJsonText(name, text) ? parseJsonFile(name, bytes, text) : parseYamlFile(name, text);
 }
 
-function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType<typeof parseDocuments> {
+function parseJsonFile(name: string, bytes: Uint8Array, text: string): Parsed {
   try {
     const value = parseJson(bytes);
     let lineOf: ((path: FieldPath) => number) | undefined;
@@ -67,10 +66,10 @@ function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType
       lineOf ??= linesIn(text);
       return `${name}:${lineOf(path)}`;
     };
-    return { documents: [{ value, place }], problems: [] };
+    return { value, place };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { documents: [], problems: [placed(name, error.line, error.message)] };
+    return { problem: placed(name, error.line, error.message) };
   }
 }
 
@@ -80,36 +79,36 @@ function placed(name: string, line: number, message: string): Problem {
 
 /** @param text JSON or YAML, of which JSON is a part */
 function linesIn(text: string): (path: FieldPath) => number {
-  const { documents, lines } = readYaml(text);
-  return (path) => lineAt(documents[0]!, lines, path);
+  const { document, lines } = readYaml(text);
+  return (path) => lineAt(document, lines, path);
 }
 
 /** Uses of anchors in a document. Anchors inside anchors multiply, so that more could fill the memory. */
 const MAX_ALIASES = 10_000;
 const TOO_MANY_ALIASES = `its anchors are used more than ${MAX_ALIASES.toLocaleString("en")} times, those within others counted each time`;
 
-function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
-  const { documents: parsed, lines, faults } = readYaml(text, { several: true, merge: true });
-  const problems: Problem[] = faults.map(({ line, message }) => {
-    return placed(name, line, `this is not the YAML evreg reads: ${message}`);
+function parseYamlFile(name: string, text: string): Parsed {
+  const { document, lines, faults } = readYaml(text, { merge: true });
+  const refused = (line: number, message: string): Parsed => ({
+    problem: placed(name, line, `this is not the YAML evreg reads: ${message}`),
   });
-  if (problems.length > 0) return { documents: [], problems };
-  const documents: ParsedDocument[] = [];
-  for (const document of parsed) {
-    const place = (path: FieldPath) => `${name}:${lineAt(document, lines, path)}`;
-    try {
-      const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-      const odd = notJson(value, []);
-      if (odd !== undefined)
-        problems.push({ place: place(odd), message: odd.length > MAX_LEVELS ? TOO_DEEP : NOT_JSON });
-      // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.
-      else documents.push({ value: parseText(JSON.stringify(value)), place });
-    } catch (error) {
-      const message = error instanceof ReferenceError ? TOO_MANY_ALIASES : messageOf(error);
-      problems.push({ place: place([]), message: `this is not the YAML evreg reads: ${message}` });
+  const [fault] = faults;
+  if (fault !== undefined) return refused(fault.line, fault.message);
+  const place = (path: FieldPath) => `${name}:${lineAt(document, lines, path)}`;
+  try {
+    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+    const odd = notJson(value, []);
+    if (odd !== undefined) {
+      return { problem: { place: place(odd), message: odd.length > MAX_LEVELS ? TOO_DEEP : NOT_JSON } };
     }
+    // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.
+    return { value: parseText(JSON.stringify(value)), place };
+  } catch (error) {
+    return refused(
+      lineAt(document, lines, []),
+      error instanceof ReferenceError ? TOO_MANY_ALIASES : messageOf(error),
+    );
   }
-  return { documents: problems.length > 0 ? [] : documents, problems };
 }
 
 /** The first part that is no JSON: `.nan`, `!!binary`, one too deep inside. */
@@ -157,7 +156,7 @@ export interface RegistryFile {
   readonly folder: string;
   /** It may refer to files in here only: the folder typed, or that of the file typed. */
   readonly within: string;
-  readonly documents: readonly ParsedDocument[];
+  readonly document: ParsedDocument;
 }
 
 const REGISTRY_FILE = /\.(?:ya?ml|json)$/i;
@@ -178,27 +177,15 @@ export async function readFiles(
     const names = isFolder ? await filesIn(start) : [start];
     if (names.length === 0) throw usageError(`There is no .yaml, .yml or .json file in ${start}.`);
     for (const name of names) {
-      if (isFolder && (await isSpecial(name))) {
-        problems.push({ place: name, message: NO_REGULAR_FILE });
-        continue;
-      }
       const folder = name === "-" ? process.cwd() : dirname(resolve(name));
       const within = isFolder ? await realpath(start) : await realpath(folder).catch(() => folder);
       const bytes = await readInput(name);
-      const read = parseDocuments(name === "-" ? "stdin" : name, bytes);
-      problems.push(...read.problems);
-      files.push({ folder, within, documents: read.documents });
+      const document = parseFile(name === "-" ? "stdin" : name, bytes);
+      if ("problem" in document) problems.push(document.problem);
+      else files.push({ folder, within, document });
     }
   }
   return { files, problems };
-}
-
-/** What is in a folder, or named in a file, is not waited for: whoever made a pipe there may never write to it. */
-const NO_REGULAR_FILE = "this is no regular file, so it is not read; move it away";
-
-async function isSpecial(path: string): Promise<boolean> {
-  const stats = await stat(path).catch(() => undefined);
-  return stats !== undefined && !stats.isFile() && !stats.isDirectory();
 }
 
 async function isDirectory(path: string): Promise<boolean> {
@@ -232,7 +219,6 @@ export async function referredFile(path: string, from: string, within: string): 
   if (real !== within && !real.startsWith(within.endsWith(sep) ? within : within + sep)) {
     throw usageError(`${path} lies outside ${within}; a file may only refer to those in there.`);
   }
-  if (await isSpecial(real)) throw usageError(`${path}: ${NO_REGULAR_FILE}`);
   return real;
 }
 

@@ -10,7 +10,7 @@ import { pathOf } from "../../json/field-path.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 import { problemsError } from "./declarations.ts";
-import { type ParsedDocument, parseDocuments } from "./documents.ts";
+import { type ParsedDocument, parseFile } from "./documents.ts";
 import { type ExportTarget, writeRegistry } from "./export.ts";
 
 export interface ImportChoices extends ExportTarget {
@@ -69,11 +69,9 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
 }
 
 function parsed(name: string, bytes: Buffer): ParsedDocument {
-  const { documents, problems } = parseDocuments(name, bytes);
-  if (problems.length > 0) throw problemsError(problems);
-  const [document, ...more] = documents;
-  if (document !== undefined && more.length === 0) return document;
-  throw usageError(`${name} must hold one document, not ${documents.length}.`);
+  const document = parseFile(name, bytes);
+  if ("problem" in document) throw problemsError([document.problem]);
+  return document;
 }
 
 function nothingImported(name: string, skippedLines: readonly string[]): EvregError {

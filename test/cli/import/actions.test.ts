@@ -1,15 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { parseDocuments } from "../../../src/cli/registry/documents.ts";
+import { parseFile } from "../../../src/cli/registry/documents.ts";
 import { linesOfSkipped, placesIn } from "../../../src/cli/registry/import.ts";
 import { actionsIn } from "../../../src/import/actions.ts";
 import { readCatalogue } from "../../../src/import/catalogue.ts";
 
 /** What comes of a document of YAML: schemas by name, and what is told of them and of the others. */
 function imported(text: string, prefix?: string) {
-  const { documents, problems } = parseDocuments("doc.yaml", Buffer.from(text));
-  expect(problems).toEqual([]);
-  const placeOf = placesIn(documents[0]!);
-  const catalogue = readCatalogue(documents[0]!.value, "doc.yaml");
+  const document = parseFile("doc.yaml", Buffer.from(text));
+  if ("problem" in document) throw new Error(document.problem.message);
+  const placeOf = placesIn(document);
+  const catalogue = readCatalogue(document.value, "doc.yaml");
   const { actions, skipped } = actionsIn(catalogue, prefix);
   return {
     title: catalogue.title,

@@ -25,12 +25,9 @@ test("everything a request may contain can be declared, but secrets and read-onl
   }
 });
 
-test("a file may have several documents, anchors with defaults, and names that need trimming", async () => {
+test("a file may have anchors with defaults, and names that need trimming", async () => {
   const { actions, subscriptions, problems } = await declaredBy(`
 actions: [${GOOD}]
----
-# nothing here
----
 x-usual: &usual { max_retries: 2, headers: { X-Team: billing } }
 subscriptions:
   - <<: *usual
@@ -103,6 +100,7 @@ describe("a mistake is reported with its line", () => {
       "subscriptions:\n  - application: a\n    subscription: b\n    action: c\n    handler: ftp://a.example",
       /^registry\.yaml:5: handler: must be an https: URL/,
     ],
+    ["actions: []\n---\nactions: []", /^registry\.yaml:2: .*: a second document begins here, and only one/],
     ["actions: [\n", /^registry\.yaml:2: this is not the YAML evreg reads: /],
     ["a: 1\na: 2", /^registry\.yaml:2: .*: the key "a" is here twice$/],
     ["x-a: !!foo 1", /^registry\.yaml:1: .*tag/],
@@ -242,11 +240,13 @@ describe("files", () => {
     await expect(load("empty")).rejects.toThrow(/There is no \.yaml, \.yml or \.json file in/);
   });
 
-  test("what is no regular file is refused by its name, and not waited for", async () => {
+  test("a pipe is refused by its name and not waited for, and a link that leads nowhere is named", async () => {
     writeFiles(folder.path, { "r/a.yaml": `actions: [${GOOD}]`, "s/a.yaml": action("pipe") });
     spawnSync("mkfifo", [join(folder.path, "r/pipe.yaml"), join(folder.path, "s/pipe")]);
-    await expect(load("r")).rejects.toThrow(/r\/pipe\.yaml: this is no regular file.*Nothing was changed/s);
-    await expect(load("s")).rejects.toThrow(/a\.yaml:1: schemata: pipe: this is no regular file/);
+    symlinkSync("gone.yaml", join(folder.path, "link.yaml"));
+    await expect(load("r")).rejects.toThrow(/r\/pipe\.yaml is a pipe/);
+    await expect(load("s")).rejects.toThrow(/a\.yaml:1: schemata: .*\/pipe is a pipe/);
+    await expect(load("link.yaml")).rejects.toThrow(/link\.yaml is a link to gone\.yaml, which is not there/);
   });
 
   test("a schema's file must be inside the named folder, however its path is written", async () => {

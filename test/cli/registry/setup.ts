@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Declarations, readDeclarations } from "../../../src/cli/registry/declarations.ts";
-import { parseDocuments } from "../../../src/cli/registry/documents.ts";
+import { parseFile } from "../../../src/cli/registry/documents.ts";
 import { registryOf } from "../../../src/cli/registry/export.ts";
 import { type Plan, planFor } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
@@ -16,9 +16,9 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
 
 /** What a text declares that needs no other file. */
 export async function declaredBy(text: string, name = "registry.yaml"): Promise<Declarations> {
-  const { documents, problems } = parseDocuments(name, Buffer.from(text));
-  const declared = await readDeclarations([{ folder: "/nowhere", within: "/nowhere", documents }]);
-  return { ...declared, problems: [...problems, ...declared.problems] };
+  const document = parseFile(name, Buffer.from(text));
+  if ("problem" in document) return { actions: [], subscriptions: [], problems: [document.problem] };
+  return readDeclarations([{ folder: "/nowhere", within: "/nowhere", document }]);
 }
 
 export async function planOf(
