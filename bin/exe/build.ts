@@ -127,7 +127,7 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
   }
 }
 
-/** The files of the page, as `npm run build` makes them, packed as browsers take them; see `runtime/page-files.ts`. */
+/** The files of the page, as `npm run build` makes them, packed as browsers take them; see `http/page.ts`. */
 function pageAssets(put: (path: string, content: Uint8Array) => string): Record<string, string> {
   const folder = join(ROOT, "dist/ui");
   const assets = readdirSync(folder).map((name) => {

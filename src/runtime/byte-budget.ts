@@ -2,7 +2,6 @@ import { EvregError } from "../domain/error.ts";
 import type { Clock } from "./clock.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { type ShareCaller, callerKey, Shares } from "./shares.ts";
-import { TimeLimit } from "./time-limit.ts";
 
 export interface ByteClaim {
   readonly bytes: number;
@@ -89,13 +88,11 @@ export class ByteBudget {
   }
 
   #wait(claim: ByteClaim, waitMs: number, gone: AbortSignal | undefined): Promise<Reservation> {
-    const key = callerKey(claim.caller);
     if (gone?.aborted === true) return Promise.reject(gone.reason as Error);
     return new Promise((resolve, reject) => {
-      const limit = new TimeLimit(this.#clock, waitMs, new Error("The time to wait is over."), gone);
       const leave = (): void => {
-        limit.end();
-        limit.signal.removeEventListener("abort", refuse);
+        cancelTimer();
+        gone?.removeEventListener("abort", refuse);
         leaveQueue();
       };
       const refuse = (): void => {
@@ -108,8 +105,9 @@ export class ByteBudget {
         leave();
         resolve(reservation);
       };
-      const leaveQueue = this.#waiting.push(key, { claim, grant });
-      limit.signal.addEventListener("abort", refuse);
+      const leaveQueue = this.#waiting.push(callerKey(claim.caller), { claim, grant });
+      const cancelTimer = this.#clock.setTimer(refuse, waitMs);
+      gone?.addEventListener("abort", refuse);
     });
   }
 

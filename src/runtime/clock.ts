@@ -115,12 +115,8 @@ export function aheadMs(clock: Clock): number {
 
 /** ISO 8601 UTC with milliseconds and `Z`, the one form in which times leave the service. */
 export function toIso(epochMs: number): string {
-  if (epochMs !== last.epochMs) last = { epochMs, iso: new Date(epochMs).toISOString() };
-  return last.iso;
+  return new Date(epochMs).toISOString();
 }
-
-/** Events of a batch have one time, of which the text takes half a microsecond. */
-let last = { epochMs: 0, iso: "1970-01-01T00:00:00.000Z" };
 
 /** A time in the name of a file. */
 export function fileTimestamp(epochMs: number): string {

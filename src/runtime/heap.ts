@@ -8,8 +8,6 @@ import type { Clock } from "./clock.ts";
  * these and a bounded young heap a server that takes batches holds 180 to 260 MB at most, and 320 to 360 without.
  */
 const OPTIONS = ["--heap-growing-percent=50", "--external-memory-accounted-in-global-limit"];
-/** With it an idle server can give free memory back. */
-const SERVER_OPTIONS = [...OPTIONS, "--expose-gc"];
 /** The largest heap for short-lived objects, which grows to 64 MiB by itself. */
 const YOUNG_BYTES = 24 * 1024 * 1024;
 
@@ -18,12 +16,14 @@ const YOUNG_BYTES = 24 * 1024 * 1024;
  * code that was compiled under other options, and later, a backlog would have filled a heap that is larger.
  */
 export function boundServerHeap(): void {
-  boundHeap(SERVER_OPTIONS);
+  boundHeap();
+  // With it an idle server can give free memory back.
+  setFlagsFromString("--expose-gc");
 }
 
 /** Bounds the memory of a process that works for long. */
-export function boundHeap(options: readonly string[] = OPTIONS): void {
-  for (const option of options) setFlagsFromString(option);
+export function boundHeap(): void {
+  for (const option of OPTIONS) setFlagsFromString(option);
   youngHeap = new PerformanceObserver(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
     if (young !== undefined && young.space_size >= YOUNG_BYTES) endYoungGrowth();

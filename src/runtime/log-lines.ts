@@ -1,30 +1,28 @@
 import { styleText } from "node:util";
 import { ATTEMPT_ERROR_WORDS } from "../domain/words/attempts.ts";
 
+type TextMember =
+  | "action"
+  | "to"
+  | "error"
+  | "refusal"
+  | "why"
+  | "method"
+  | "path"
+  | "reason"
+  | "by"
+  | "address";
+type NumberMember = "event" | "attempt" | "status" | "durationMs" | "retryInMs";
+
 /** The members that have a place in a line, as `delivery/attempt.ts` and `http/response.ts` log them; others may come with them. */
-interface LogRecord {
+interface LogRecord
+  extends Partial<Readonly<Record<TextMember, string>>>, Partial<Readonly<Record<NumberMember, number>>> {
   readonly time: string;
   readonly level: string;
   readonly msg?: string;
   /** Where several processes write to one log. */
   readonly pid?: number;
   readonly err?: unknown;
-  readonly status?: number;
-  readonly durationMs?: number;
-  readonly action?: string;
-  readonly event?: number;
-  readonly to?: string;
-  readonly attempt?: number;
-  readonly error?: string;
-  readonly refusal?: string;
-  /** Why TLS failed, in words. */
-  readonly why?: string;
-  readonly retryInMs?: number;
-  readonly method?: string;
-  readonly path?: string;
-  readonly reason?: string;
-  readonly by?: string;
-  readonly address?: string;
 }
 
 type LogFields = Omit<LogRecord, "time" | "level" | "msg" | "pid">;

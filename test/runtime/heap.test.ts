@@ -90,7 +90,7 @@ test("the heap for short-lived objects ends growing in time, and grows again aft
 const GROWING = `
   import { setImmediate as turn } from "node:timers/promises";
   import { getHeapSpaceStatistics } from "node:v8";
-  import { boundHeap, compactHeap } from ${JSON.stringify(new URL("../../src/runtime/heap.ts", import.meta.url).href)};
+  import { boundServerHeap, compactHeap } from ${JSON.stringify(new URL("../../src/runtime/heap.ts", import.meta.url).href)};
   const size = () =>
     getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space").space_size / 2 ** 20;
   const work = async () => {
@@ -101,7 +101,7 @@ const GROWING = `
     }
     return held.length;
   };
-  boundHeap(["--expose-gc"]);
+  boundServerHeap();
   await work();
   const sizes = [size()];
   compactHeap();
