@@ -1,7 +1,6 @@
 import { ACTION, compatibility, schemata } from "../model/action.ts";
 import type { ACTION_ANSWERS } from "../model/action-answers.ts";
-import type { ChangeOf, NewOf, RecordOf } from "../model/field.ts";
-import { bodyOf } from "../model/schemas.ts";
+import { type ChangeOf, type NewOf, type RecordOf, bodyOf } from "../model/field.ts";
 import {
   type BodyOf,
   bodySchema,

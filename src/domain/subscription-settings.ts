@@ -1,5 +1,4 @@
-import type { RecordOf, SettingOf } from "../model/field.ts";
-import { noneOf } from "../model/schemas.ts";
+import { type RecordOf, type SettingOf, noneOf } from "../model/field.ts";
 import { HEADER_NAME, HEADER_VALUE, SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import { invalidField } from "./error.ts";
 import { WHOLE_ORDER } from "./order-key.ts";

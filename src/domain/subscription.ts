@@ -1,5 +1,4 @@
-import type { ChangeOf, Field, NewOf, RecordOf } from "../model/field.ts";
-import { bodyOf } from "../model/schemas.ts";
+import { type ChangeOf, type Field, type NewOf, type RecordOf, bodyOf } from "../model/field.ts";
 import { SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import { NAME_LENGTH } from "./names.ts";
 import { invalidField } from "./error.ts";

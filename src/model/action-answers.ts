@@ -1,6 +1,5 @@
 import { ACTION, COMPATIBILITY_MODES } from "./action.ts";
-import { about, field } from "./field.ts";
-import { record } from "./schemas.ts";
+import { about, field, record } from "./field.ts";
 
 const number = { type: "integer", minimum: 1 } as const;
 const mode = { type: "string", enum: COMPATIBILITY_MODES } as const;

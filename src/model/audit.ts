@@ -1,5 +1,4 @@
-import { field, type Fields } from "./field.ts";
-import { record } from "./schemas.ts";
+import { field, type Fields, record } from "./field.ts";
 
 /** What is kept of who changed what. */
 export const AUDITED_CHANGES = [

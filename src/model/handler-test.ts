@@ -1,6 +1,5 @@
 import { ATTEMPT, TIMES } from "./delivery.ts";
-import { about, field, type Fields, ofSubscription } from "./field.ts";
-import { record } from "./schemas.ts";
+import { about, field, type Fields, ofSubscription, record } from "./field.ts";
 
 const TEXTS = { type: "object", additionalProperties: field.text } as const;
 

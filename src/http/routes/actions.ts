@@ -11,7 +11,7 @@ import {
 import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { record } from "../../model/schemas.ts";
+import { record } from "../../model/field.ts";
 import { many, one, operation, ref, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
 
 export const WARNINGS: JsonSchema = record({ warnings: { type: "array", items: ref("SchemaWarning") } });

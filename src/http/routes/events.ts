@@ -23,8 +23,7 @@ import { type Chunks, type HeaderPair, joined, type Part, type Reply, replyInPar
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
 import type { JsonSchema, QueryOf } from "../../domain/request.ts";
-import { about, field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { about, field, record } from "../../model/field.ts";
 import {
   BESIDE_PAYLOAD_BYTES,
   failure,

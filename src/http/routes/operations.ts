@@ -5,8 +5,7 @@ import { STATS_QUERY } from "../../domain/stats/stats.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { about, field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { about, field, record } from "../../model/field.ts";
 import { failure, many, one, operation, ref, routeAt, type Route, targetOf } from "./route.ts";
 
 /** The record, and the members that every failure has. */

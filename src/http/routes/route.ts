@@ -1,6 +1,6 @@
 import type { BodySchema, JsonSchema, QuerySchema } from "../../domain/request.ts";
 import type { Answer } from "../../evreg.ts";
-import { record } from "../../model/schemas.ts";
+import { record } from "../../model/field.ts";
 import { OPERATIONS, type PortOperation } from "../../api-operations.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";

@@ -10,8 +10,7 @@ import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
 import { PULL_ROUTES } from "./pull.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { about, field } from "../../model/field.ts";
-import { record } from "../../model/schemas.ts";
+import { about, field, record } from "../../model/field.ts";
 import { many, one, operation, type Route } from "./route.ts";
 
 const ROTATED: JsonSchema = record({
