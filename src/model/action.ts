@@ -56,14 +56,12 @@ export const ACTION = {
       `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
     ),
     answer: compatibility,
-    about: "Whom a change of the schema must not break.",
     title: "Mode",
   },
   compatibility_against: {
     new: { ...against, default: "last" },
     change: against,
     answer: against,
-    about: "Whether a change is compared with the last schema only or with all earlier ones.",
   },
   deprecated: {
     change: {

@@ -62,9 +62,6 @@ const bearer = {
     "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own (`bearer_token`), or there is no such header.",
 } as const;
 
-const ORDERED_MEANS =
-  "`true`: one delivery at a time, in the order in which the events were published. With a key: one at a time of all events with the same value (a string, a number, true, false or null) at that JSON Pointer, and others beside it; events without such a value count as one key.";
-
 const ordered = {
   type: ["boolean", "object"],
   properties: {
@@ -79,8 +76,15 @@ const ordered = {
   },
   required: ["key"],
   additionalProperties: false,
-  description: ORDERED_MEANS,
+  description:
+    "`true`: one delivery at a time, in the order in which the events were published. With a key: one at a time of all events with the same value (a string, a number, true, false or null) at that JSON Pointer, and others beside it; events without such a value count as one key.",
   examples: [{ key: "/customer/id" }],
+} as const;
+
+const onExhausted = {
+  enum: ["block", "skip", null],
+  description:
+    "Of an ordered one, what becomes of a delivery that has used up its retries. `block`: it is tried on, and those behind it (of its key, where there is one) wait. `skip`: it has failed, and the next one is sent.",
 } as const;
 
 const PACE = "Order and pace";
@@ -111,8 +115,7 @@ export const SUBSCRIPTION = {
   mode: {
     new: { ...mode, default: "push" },
     change: mode,
-    answer: { type: "string", enum: MODES },
-    about: "`push`: evreg sends its deliveries to its handler. `pull`: consumers claim them.",
+    answer: mode,
   },
   handler: {
     ...inBodies({
@@ -157,7 +160,6 @@ export const SUBSCRIPTION = {
     new: { ...bearer, default: "secret" },
     change: bearer,
     answer: bearer,
-    about: "What deliveries send as `Authorization: Bearer`: the secret, a value of its own, or nothing.",
     title: "Bearer",
   },
   bearer_token: inBodies({
@@ -308,27 +310,14 @@ export const SUBSCRIPTION = {
   ordered: {
     new: { ...ordered, default: false },
     change: ordered,
-    answer: {
-      type: ["boolean", "object"],
-      properties: { key: field.text },
-      required: ["key"],
-      additionalProperties: false,
-      description: ORDERED_MEANS,
-    },
+    answer: ordered,
     none: false,
     title: "Ordered",
   },
   on_exhausted: {
-    ...setting({
-      enum: ["block", "skip", null],
-      description:
-        "Of an ordered one, what becomes of a delivery that has used up its retries. block: it is tried on, and those behind it (of its key, where there is one) wait. skip: it has failed, and the next one is sent.",
-    }),
-    answer: {
-      enum: ["block", "skip", null],
-      description:
-        "For an ordered one, when a delivery has used up its retries: `block` keeps trying and sends nothing after it (of its key), `skip` fails it and sends the next.",
-    },
+    ...inBodies(onExhausted),
+    answer: onExhausted,
+    none: null,
     kind: CHOICE,
     flag: {
       summary:
