@@ -197,18 +197,6 @@ describe("another server", () => {
     });
     expect(await unreachable(client({ url, maxAnswerBytes: 5_000 }).actions.list())).toContain("5000");
   });
-
-  test("an error of evreg arrives as the same error", async () => {
-    const url = await other((_, response) => {
-      response.writeHead(409, { "content-type": "application/json" });
-      response.end('{"error":"taken","details":{"field":"action"},"code":409}');
-    });
-    expect(await failure(client({ url }).actions.list())).toMatchObject({
-      code: "conflict",
-      message: "taken",
-      details: { field: "action" },
-    });
-  });
 });
 
 test("a caller that was busy for longer than the server's keep-alive uses a new connection", async () => {
