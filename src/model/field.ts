@@ -107,14 +107,14 @@ export type SettingOf<F> = With<F, "none">;
 export function bodyOf(
   fields: Fields,
   body: "new" | "change",
-  about: { readonly title: string; readonly description?: string },
+  says: { readonly title: string; readonly description?: string },
 ): BodySchema {
-  const members = Object.entries(fields).filter(([, field]) => field[body] !== undefined);
-  const required = members.flatMap(([name, field]) => (body === "new" && field.isRequired ? [name] : []));
+  const members = Object.entries(fields).filter(([, member]) => member[body] !== undefined);
+  const required = members.flatMap(([name, member]) => (body === "new" && member.isRequired ? [name] : []));
   return {
-    ...about,
+    ...says,
     type: "object",
-    properties: Object.fromEntries(members.map(([name, field]) => [name, field[body]])),
+    properties: Object.fromEntries(members.map(([name, member]) => [name, member[body]])),
     ...(required.length === 0 ? {} : { required }),
     additionalProperties: false,
   };
@@ -122,9 +122,9 @@ export function bodyOf(
 
 /** The schema of a record as it is answered. */
 export function recordOf(fields: Fields, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
-  const answered = Object.entries(fields).flatMap(([name, { answer, about }]) => {
+  const answered = Object.entries(fields).flatMap(([name, { answer, about: description }]) => {
     if (answer === undefined) return [];
-    return [[name, about === undefined ? answer : { ...answer, description: about }] as const];
+    return [[name, description === undefined ? answer : { ...answer, description }] as const];
   });
   const optional = Object.keys(fields).filter((name) => fields[name]!.isOptional);
   return record({ ...Object.fromEntries(answered), ...more }, optional);
@@ -132,7 +132,7 @@ export function recordOf(fields: Fields, more: Readonly<Record<string, JsonSchem
 
 /** The settings of a record that has none of its own. */
 export function noneOf<F extends Fields>(fields: F): Pick<RecordOf<F>, SettingOf<F> & keyof RecordOf<F>> {
-  const settings = Object.entries(fields).filter(([, field]) => "none" in field);
+  const settings = Object.entries(fields).filter(([, member]) => "none" in member);
   return Object.fromEntries(settings.map(([name, { none }]) => [name, none])) as never;
 }
 
