@@ -5,10 +5,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Backup } from "../../src/domain/operations.ts";
 import type { Store } from "../../src/store/store.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { eventOf, newAction, openStore, useScratch } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { sqlElsewhere } from "./processes.ts";
-import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
 const small = mountSmallDisk(90);
@@ -29,7 +28,7 @@ async function actionOf(store: Store): Promise<number> {
 }
 
 const batchOf = (actionId: number, events: number) =>
-  Array.from({ length: events }, () => ({ actionId, revision: 1, payload: Buffer.alloc(2_000, "x") }));
+  Array.from({ length: events }, () => eventOf(actionId, "x".repeat(2_000)));
 
 describe("backups of a data file", () => {
   it("begin once the one before is closed; before that they are refused", async () => {

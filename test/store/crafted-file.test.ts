@@ -7,13 +7,10 @@ import { examineFile, type FileFacts } from "../../src/store/libsql/files/closed
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { inNewFolder } from "../support/thread-pool.ts";
-import { putBackup } from "./backups-of.ts";
-import { newAction, openStore } from "./opened-store.ts";
-import { useScratch } from "./scratch.ts";
+import { eventOf, newAction, openStore, putBackup, subscriptionTo, useScratch } from "./opened-store.ts";
 
 const scratch = useScratch();
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
-const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 
 /** A data file with a row or two in most tables. */
 let good: Buffer;
@@ -22,10 +19,8 @@ beforeAll(async () => {
   const store = await openStore(folder);
   const { rowid } = await newAction(store, "a.b", NOW);
   await store.tokens.create({ name: "t", scopes: ["admin"], hash: "a".repeat(64) }, NOW);
-  const handler = "https://h.example/";
-  const subscription = { application: "x", subscription: "s", action: "a.b", handler, secret: SECRET };
-  await store.catalog.createSubscription({ ...subscription, maxRetries: 1, active: true }, NOW);
-  const event = { actionId: rowid, revision: 1, payload: Buffer.from('{"n":1}') };
+  await store.catalog.createSubscription(subscriptionTo("a.b"), NOW);
+  const event = eventOf(rowid, '{"n":1}');
   await store.events.record([{ ...event, idempotencyKey: "k" }, event], NOW);
   const { claims } = await store.queue.claim(claimRequest({ nowMs: NOW, limit: 1, leaseMs: 1_000 }));
   const { deliveryId, claimId } = claims[0]!;

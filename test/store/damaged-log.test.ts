@@ -8,9 +8,8 @@ import type { WriteConnection } from "../../src/store/libsql/connection.ts";
 import { checkLog, MAX_UNSYNCED } from "../../src/store/libsql/files/wal-check.ts";
 import type { Store } from "../../src/store/store.ts";
 import { crashed, type CrashedFiles, damageCommit, FRAME_BYTES, putFiles } from "./open-file.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { newAction, openStore, useScratch } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
-import { useScratch } from "./scratch.ts";
 import { lengthOf } from "../faults/length.ts";
 
 // The promise under test: a log that was damaged after it had been stored is refused, or told of; what a cut of the power

@@ -11,7 +11,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 import { openFile } from "./open-file.ts";
-import { openStore } from "./opened-store.ts";
+import { eventOf, newAction, openStore } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { fileSql } from "../support/file-sql.ts";
 
@@ -29,18 +29,12 @@ describe.skipIf(small === undefined)(
     let store: Store;
     let action: Action;
     const publish = (bytes = 1_000): ReturnType<Store["events"]["record"]> =>
-      store.events.record(
-        [{ actionId: action.rowid, revision: 1, payload: Buffer.alloc(bytes, "x") }],
-        clock.now(),
-      );
+      store.events.record([eventOf(action.rowid, "x".repeat(bytes))], clock.now());
 
     beforeAll(async () => {
       mkdirSync(folder);
       store = await openStore(folder, { clock });
-      action = await store.catalog.createAction(
-        { action: "a.b", application: "x", schemata: {} },
-        clock.now(),
-      );
+      action = await newAction(store);
     });
     afterAll(() => store.close());
 

@@ -20,10 +20,9 @@ import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 import { WriteConnection } from "../../src/store/libsql/connection.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { eventOf, newAction, openStore, useScratch } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { fileSql } from "../support/file-sql.ts";
-import { useScratch } from "./scratch.ts";
 
 // The promise under test: nothing more is acknowledged once the data file is not the one at its path.
 
@@ -39,7 +38,7 @@ async function open(fatal: EvregError[] = []): Promise<Store> {
 
 async function recordOne(store: Store): Promise<unknown> {
   const action = (await store.catalog.findAction("a.b")) ?? (await newAction(store));
-  return store.events.record([{ actionId: action.rowid, revision: 1, payload: Buffer.from("{}") }], 1);
+  return store.events.record([eventOf(action.rowid)], 1);
 }
 
 /** What is left of a data file that was cut short. */

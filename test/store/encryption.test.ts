@@ -12,9 +12,8 @@ import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { eventOf, newAction, openStore, subscriptionTo, useScratch } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
-import { useScratch } from "./scratch.ts";
 
 const [A, B, C] = [randomBytes(32), randomBytes(32), randomBytes(32)];
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
@@ -30,14 +29,12 @@ const secretOf = (n: number): string => `whsec_the-secret-of-number-${n}-`.padEn
 /** Subscriptions 1 to `count`; each third has a bearer value of its own, and each fifth was rotated. */
 async function fill(store: Store, count: number): Promise<void> {
   await newAction(store, "a.b", NOW);
-  const handler = "https://hooks.example.com/";
   // Asked for at once, they are done in this order, and committed together.
   const writes: Promise<unknown>[] = [];
   for (let n = 1; n <= count; n += 1) {
     const bearer = n % 3 === 0 ? ({ kind: "own", token: `bearer-of-${n}` } as const) : undefined;
-    const named = { application: "x", subscription: `s${n}`, action: "a.b", handler, maxRetries: 5 };
-    const record = { ...named, active: true, secret: secretOf(n) };
-    writes.push(store.catalog.createSubscription(bearer === undefined ? record : { ...record, bearer }, NOW));
+    const own = { subscription: `s${n}`, secret: secretOf(n), ...(bearer && { bearer }) };
+    writes.push(store.catalog.createSubscription(subscriptionTo("a.b", own), NOW));
     if (n % 5 === 0) {
       writes.push(
         store.catalog.rotateSecret(n, { secret: secretOf(n + 1_000_000), overlapMs: HOUR_MS }, NOW),
@@ -50,8 +47,7 @@ async function fill(store: Store, count: number): Promise<void> {
 /** What a delivery of each subscription would be signed with, by an event published now. */
 async function claimed(store: Store): Promise<Map<number, ClaimedSubscription>> {
   const action = await store.catalog.findAction("a.b");
-  const event = { actionId: action!.actionId, revision: 1, payload: Buffer.from("{}") };
-  await store.events.record([event], NOW);
+  await store.events.record([eventOf(action!.actionId)], NOW);
   const { claims } = await store.queue.claim(claimRequest({ nowMs: NOW, limit: 1_000 }));
   return new Map(claims.map(({ subscription }) => [subscription.subscriptionId, subscription]));
 }

@@ -5,10 +5,9 @@ import { addressOf, type WriteConnection } from "../../src/store/libsql/connecti
 import type { SyncSql } from "../../src/store/libsql/statements.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { newAction, openStore, useScratch } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { startChild } from "./processes.ts";
-import { useScratch } from "./scratch.ts";
 
 const SOURCES = new URL("../../src/", import.meta.url);
 const scratch = useScratch();

@@ -6,9 +6,8 @@ import { BLOCK_SIZES } from "../../src/store/sql/events/counts.ts";
 import type { Store } from "../../src/store/store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { sharedCluster } from "../support/postgres.ts";
-import { openStore } from "./opened-store.ts";
+import { openStore, useScratch } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
-import { useScratch } from "./scratch.ts";
 
 const [LARGE, SMALL] = BLOCK_SIZES;
 const SECOND_MS = 1_000;

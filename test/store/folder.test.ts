@@ -14,11 +14,10 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readOwner } from "../../src/runtime/owner-file.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { newAction, openStore, useScratch } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { sqlElsewhere, startChild } from "./processes.ts";
-import { useScratch } from "./scratch.ts";
 
 /** Root's right to read and write anywhere. It is given up, as another user could not get to Node in a private clone. */
 const OVERRIDE = "-dac_override,-dac_read_search";

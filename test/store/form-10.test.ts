@@ -7,8 +7,7 @@ import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
-import { openStore } from "./opened-store.ts";
-import { useScratch } from "./scratch.ts";
+import { eventOf, openStore, subscriptionTo, useScratch } from "./opened-store.ts";
 
 const scratch = useScratch();
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
@@ -156,8 +155,7 @@ describe("a file of form 10", () => {
     );
     const store = await open();
     const publish = async (actionId: number, idempotencyKey: string): Promise<string | undefined> => {
-      const event = { actionId, revision: 1, payload: Buffer.from("{}"), idempotencyKey };
-      return (await store.events.record([event], 2))[0]?.kind;
+      return (await store.events.record([{ ...eventOf(actionId), idempotencyKey }], 2))[0]?.kind;
     };
     expect(await publish(1, "k")).toBe("replayed");
     expect(await publish(2, "k")).toBe("recorded");
@@ -172,7 +170,7 @@ describe("a file of form 10", () => {
     writeOlderFile(file(), 10, ONE_ACTION, ONE_REVISION, event);
     expect(await fileTask("examineFile", file())).toMatchObject({ form: 10, events_without_checksum: 1 });
     const store = await open();
-    await store.events.record([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
+    await store.events.record([eventOf(1, '{"n":1}')], 2);
     expect(await payloadsIn(store)).toEqual(["{}", '{"n":1}']);
     await store.close();
     expect(await fileTask("examineFile", file())).toMatchObject({
@@ -204,11 +202,10 @@ describe("a file of form 10", () => {
       isBuiltIn: false,
       revision: 1,
     });
-    const subscriber = { application: "x", subscription: "s", handler: "https://h.example/", maxRetries: 0 };
     for (const action of [name, "evreg.subscription.deactivated", "b"]) {
-      await store.catalog.createSubscription({ ...subscriber, action, active: true, secret: "s" }, 1);
+      await store.catalog.createSubscription(subscriptionTo(action), 1);
     }
-    await store.events.record([{ actionId: 2, revision: 1, payload: Buffer.from("{}") }], 1);
+    await store.events.record([eventOf(2)], 1);
     const [claim] = (await store.queue.claim(claimRequest({ nowMs: 2 }))).claims;
     const { deliveryId, claimId } = claim!;
     await store.queue.finish([{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, ending: "gone" }], 3);

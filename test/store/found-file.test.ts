@@ -20,10 +20,9 @@ import { inspectMigrations, migrate } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { temporaryFolder } from "../support/program.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { newAction, openStore, useScratch } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 import { canTrace, runTraced } from "./processes.ts";
-import { useScratch } from "./scratch.ts";
 
 // What a start finds at the path of the data file, and begins or refuses.
 

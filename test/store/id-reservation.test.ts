@@ -5,9 +5,15 @@ import { hashToken } from "../../src/domain/token-secret.ts";
 import { fileTask } from "../../src/store/libsql/file-task.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { backupOf, putBackup } from "./backups-of.ts";
-import { newAction, openStore } from "./opened-store.ts";
-import { useScratch } from "./scratch.ts";
+import {
+  backupOf,
+  eventOf,
+  newAction,
+  openStore,
+  putBackup,
+  subscriptionTo,
+  useScratch,
+} from "./opened-store.ts";
 
 // The promise under test: what is restored gives out no number that may have been given out since the backup.
 
@@ -26,11 +32,8 @@ const put = (bytes: Uint8Array, nowMs: number) => putBackup(folder, bytes, { for
 /** One more of all that has a number; answers the numbers. */
 async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Record<string, number>> {
   const action = await newAction(store, name, nowMs);
-  const named = { application: "x", subscription: name, action: name, handler: "h", secret: "s" };
-  const record = { ...named, maxRetries: 0, active: true };
-  const subscription = await store.catalog.createSubscription(record, nowMs);
-  const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
-  const [recorded] = await store.events.record([event], nowMs);
+  const subscription = await store.catalog.createSubscription(subscriptionTo(name), nowMs);
+  const [recorded] = await store.events.record([eventOf(action.rowid)], nowMs);
   const token = await store.tokens.create({ name, hash: hashToken(name), scopes: [] }, nowMs);
   const plan = await store.replays.plan({ subscription: subscription.rowid, selection: "all", fromMs: 0 });
   const replay = await store.replays.start(plan!, nowMs);
@@ -93,11 +96,10 @@ it("replays and retention work on both sides of the skipped numbers", async () =
   await store.close();
   await put(bytes, laterMs);
   const restored = await open(laterMs);
-  const { actionId, revision } = (await restored.catalog.findAction("a"))!;
-  const events = Array.from({ length: 1_000 }, () => ({ actionId, revision, payload: Buffer.from("{}") }));
+  const { actionId } = (await restored.catalog.findAction("a"))!;
+  const events = Array.from({ length: 1_000 }, () => eventOf(actionId));
   await restored.events.record(events, laterMs);
-  const record = { application: "x", subscription: "late", action: "a", handler: "h", secret: "s" };
-  const late = await restored.catalog.createSubscription({ ...record, maxRetries: 0, active: true }, NOW);
+  const late = await restored.catalog.createSubscription(subscriptionTo("a", { subscription: "late" }), NOW);
   const plan = await restored.replays.plan({ subscription: late.rowid, selection: "missed", fromMs: NOW });
   expect(await restored.replays.count(plan!)).toBe(1_001);
   let calls = 0;

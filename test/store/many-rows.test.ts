@@ -1,10 +1,13 @@
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
 import type { DeliverySelection } from "../../src/store/queue.ts";
+import { createAction } from "../../src/store/sql/catalog/actions.ts";
+import { createSubscription } from "../../src/store/sql/catalog/subscriptions.ts";
+import { countBacklog } from "../../src/store/sql/queue/backlog.ts";
 import type { Store } from "../../src/store/store.ts";
 import { fileSql } from "../support/file-sql.ts";
-import { newAction, openStore } from "./opened-store.ts";
-import { useScratch } from "./scratch.ts";
+import { openFile } from "./open-file.ts";
+import { newAction, openStore, subscriptionTo, useScratch } from "./opened-store.ts";
 
 const scratch = useScratch();
 const PUBLISHED = Date.parse("2026-02-01T00:00:00.000Z");
@@ -21,10 +24,9 @@ function series(count: number): string {
 beforeEach(async () => {
   const store = await open();
   for (const action of ["a", "b"]) await newAction(store, action, NOW);
-  const names = { application: "x", action: "a", handler: "https://h.example/", maxRetries: 1, secret: "s" };
   for (const subscription of ["held", "failed"]) {
     const active = subscription === "failed";
-    await store.catalog.createSubscription({ ...names, subscription, active }, NOW);
+    await store.catalog.createSubscription(subscriptionTo("a", { subscription, active }), NOW);
   }
   await store.close();
 });
@@ -103,4 +105,34 @@ it("a read of very many rows finds what is rare, and does not block writes and o
   expect(await listed(store, { ...long, limit: 2, after: 17_001 })).toEqual([17_000, 5]);
   expect(await listed(store, { ...long, toMs: 17_000 })).toEqual([5]);
   await store.close();
+});
+
+it("a long backlog is counted up to a limit, a part of each subscription's, and then reported as more", async () => {
+  const now = 1_000;
+  const connection = await openFile(join(scratch.path, "one.db"));
+  await connection.write(async (sql) => {
+    await createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+    for (let id = 1; id <= 50; id += 1) {
+      const own = { subscription: `s${id}`, active: id % 5 > 0 };
+      await createSubscription(sql, subscriptionTo("a", own), 1);
+    }
+    sql.run(
+      `${series(10_000)} INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, 1, x'7b7d' FROM n`,
+    );
+    // A half of the active ones' is due, and the first has most.
+    sql.run(
+      `${series(10_000)} INSERT INTO delivery (rowid, event_id, subscription_id, created_ms, due_ms)
+        SELECT n, n, iif(n <= 5000, 1 + n % 50, 1), 1, ${now} + n % 2 FROM n`,
+    );
+  });
+  const counted = async (max?: number) => {
+    const { due, waiting, held, isWhole } = await countBacklog(connection.read, now, undefined, max);
+    return { due: due.deliveries, waiting: waiting.deliveries, held: held.deliveries, isWhole };
+  };
+  expect(await counted()).toEqual({ due: 4_500, waiting: 4_500, held: 1_000, isWhole: true });
+  const { isWhole, ...parts } = await counted(2_000);
+  expect(isWhole).toBe(false);
+  // The first takes all of it, and fifty of each are counted all the same.
+  expect(parts.due + parts.waiting).toBe(2_000 + 39 * 50);
+  expect(parts.held).toBe(10 * 50);
 });

@@ -3,10 +3,9 @@ import { DatabaseConnection } from "../../src/store/postgres/connection.ts";
 import { databaseFailure, isLost } from "../../src/store/postgres/failure.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { storeContract } from "../contract/store.ts";
-import { eventOf } from "../contract/store/fixture.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { ReusedStore } from "../support/reused-store.ts";
-import { newAction } from "./opened-store.ts";
+import { eventOf, newAction, subscriptionTo } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 
 let cluster: Cluster;
@@ -42,9 +41,8 @@ it("lists deliveries newest first, whatever PostgreSQL knows of its tables", asy
   const name = await cluster.emptyStore();
   const store = await openPostgresStore({ url: cluster.url(name), owner: testOwner() });
   const actions = await Promise.all(Array.from({ length: 9 }, (_, n) => newAction(store, `a.${n}`)));
-  const named = { application: "x", subscription: "s", action: "*", handler: "https://h.example/" };
-  await store.catalog.createSubscription({ ...named, maxRetries: 1, active: true, secret: "s" }, 1);
-  const events = Array.from({ length: 90 }, (_, n) => eventOf(actions[n % 9]!));
+  await store.catalog.createSubscription(subscriptionTo("*"), 1);
+  const events = Array.from({ length: 90 }, (_, n) => eventOf(actions[n % 9]!.rowid));
   await store.events.record(events, 1);
   // It then takes them for so large that it begins with the actions.
   await cluster.run(
@@ -61,9 +59,7 @@ it("knows which subscriptions another node has changed once that is answered, an
   const { store: one, reopen } = await openOwn();
   const other = await reopen();
   const { action } = await newAction(one);
-  const named = { application: "x", action, handler: "https://h.example/", maxRetries: 1, active: true };
-  const subscription = { ...named, subscription: "s", secret: "s" };
-  const { rowid: id } = await one.catalog.createSubscription(subscription, 1);
+  const { rowid: id } = await one.catalog.createSubscription(subscriptionTo(action), 1);
   const token = await one.tokens.create({ name: "t", scopes: ["admin"], hash: "h" }, 1);
   const changes: readonly (readonly [() => Promise<unknown>, readonly number[]])[] = [
     [() => one.catalog.updateSubscription(id, { active: false }, 2), [id]],

@@ -27,7 +27,7 @@ import type { SyncSql, SyncWork } from "../../src/store/libsql/statements.ts";
 import type { EventBatch, FinishedRow, Incoming } from "../../src/store/sql/queue/wire.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
-import { useScratch } from "./scratch.ts";
+import { subscriptionTo, useScratch } from "./opened-store.ts";
 
 /** The tables that grow without end; by the names they have in the statements. */
 const GROWING = /^SCAN (event|e|event_count|c|delivery|d|w|b|f|attempt)\b(?! VIRTUAL TABLE)/;
@@ -70,9 +70,7 @@ describe("query plans", () => {
     await connection.write(async (sql) => {
       await createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
       await createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
-      const subscription = { application: "x", subscription: "s", handler: "h", maxRetries: 1, active: true };
-      for (const action of ["a", "b"])
-        await subscriptions.createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
+      for (const action of ["a", "b"]) await subscriptions.createSubscription(sql, subscriptionTo(action), 1);
       await recordAndClaim(withBytes(sql, Buffer.from("0")), [batchOf(1, { idempotencyKey: "k" }, {})]);
     });
   });
@@ -138,7 +136,7 @@ describe("query plans", () => {
           statusCode: 503,
           ending: "failed",
           connection: times,
-          handler: "h",
+          handler: "https://h.example/",
           slowUntilMs: 99,
         } as const;
         await finish(sql, failed, { disableAfterMs: 9 });

@@ -2,11 +2,9 @@ import { cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { temporaryFolder } from "../support/program.ts";
-import { putBackup } from "./backups-of.ts";
+import { newAction, openStore, putBackup, useScratch } from "./opened-store.ts";
 import { crashed, damageCommit, putFiles } from "./open-file.ts";
-import { newAction, openStore } from "./opened-store.ts";
 import { canTrace, runTraced } from "./processes.ts";
-import { useScratch } from "./scratch.ts";
 
 // The promise under test: wherever a restore is killed, the next start has the data from before or those of the backup.
 

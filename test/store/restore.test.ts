@@ -5,11 +5,9 @@ import type { EvregErrorCode } from "../../src/domain/error.ts";
 import { mustBeBackup } from "../../src/store/libsql/files/restore.ts";
 import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
-import { backupOf, putBackup } from "./backups-of.ts";
-import { newAction, openStore } from "./opened-store.ts";
+import { backupOf, eventOf, newAction, openStore, putBackup, useScratch } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
-import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
 const small = mountSmallDisk(1);
@@ -23,7 +21,7 @@ const open = (folder: string, encryption?: EncryptionKeys): Promise<Store> =>
 async function newBackup(action: string, encryption?: EncryptionKeys): Promise<Buffer> {
   const store = await open(join(scratch.path, action), encryption);
   const { rowid } = await newAction(store, action, NOW);
-  await store.events.record([{ actionId: rowid, revision: 1, payload: Buffer.from("{}") }], NOW);
+  await store.events.record([eventOf(rowid)], NOW);
   const bytes = await backupOf(store);
   await store.close();
   return bytes;

@@ -22,11 +22,9 @@ import { ManualClock } from "../support/manual-clock.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
-import { putBackup } from "./backups-of.ts";
-import { openStore } from "./opened-store.ts";
+import { eventOf, openStore, putBackup, useScratch } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { startChild } from "./processes.ts";
-import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
@@ -137,8 +135,7 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     const { events, total } = await store.events.list({ ...page, action: "b" });
     expect([events.map(({ rowid }) => rowid), total]).toEqual([[9_010, 9_020], 1_000]);
     expect((await store.events.list({ ...page, fromMs: 4_001 })).total).toBe(6_000);
-    const event = { actionId: 1, revision: 1, payload: Buffer.from("{}") };
-    expect(await store.events.record([event], NOW)).toMatchObject([{ rowid: 20_001 }]);
+    expect(await store.events.record([eventOf(1)], NOW)).toMatchObject([{ rowid: 20_001 }]);
     expect(store.dataId).toBe(identity?.["id"]);
     await store.close();
   });

@@ -27,37 +27,6 @@ export function claimSuite(open: OpenStore): void {
       claim: { action: "user.created", subscriptions, leaseMs: 60_000 },
     });
 
-  it("returns all that is needed to send", async () => {
-    const action = await on.action();
-    const mine = await on.subscription(action, { maxRetries: 3 });
-    const payload = '{"id": 1.0}';
-    await on.record([eventOf(action, payload)]);
-    const { claims, nextDueAtMs } = await on.claim();
-    expect(claims).toHaveLength(1);
-    expect(nextDueAtMs).toBeUndefined();
-    const [claim] = claims;
-    expect(claim).toMatchObject({
-      attempt: 1,
-      failures: 0,
-      isFromReplay: false,
-      event: { action: "user.created", timestampedMs: NOW },
-      subscription: {
-        subscriptionId: mine.rowid,
-        handler: mine.handler,
-        secret: "secret of welcome",
-        maxRetries: 3,
-      },
-    });
-    expect(Buffer.from(claim?.event.payload ?? []).toString()).toBe(payload);
-    expect(await on.queue.find(claim?.deliveryId ?? 0)).toMatchObject({
-      status: "delivering",
-      attempt: 1,
-      event_id: claim?.event.eventId,
-      next_attempt_at: null,
-      attempts: [],
-    });
-  });
-
   it("answers one event for all its deliveries, and a payload of no bytes", async () => {
     const action = await on.action();
     for (const subscription of ["a", "b"]) await on.subscription(action, { subscription });
@@ -68,36 +37,42 @@ export function claimSuite(open: OpenStore): void {
     expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["", "{}"]);
   });
 
-  it("leases deliveries as they are made, for the subscriptions that are named", async () => {
+  it("leases deliveries as they are made, for the subscriptions that are named, with all that is needed to send", async () => {
     const action = await on.action();
     const [named, other] = [
       await on.subscription(action, { subscription: "named" }),
-      await on.subscription(action, { subscription: "other" }),
+      await on.subscription(action, { subscription: "other", maxRetries: 3 }),
     ];
     const payload = '{"id": 1.0}';
     const [outcome] = await recordClaimed([eventOf(action, payload)], [named.rowid]);
-    const rowid = recordedRowid(outcome);
-    expect(outcome).toMatchObject({ deliveries: 2, claims: [{ attempt: 1, failures: 0 }] });
+    const eventId = recordedRowid(outcome);
+    expect(outcome).toMatchObject({ deliveries: 2 });
     const [claimed] = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
-    const due = await on.claim({ nowMs: NOW });
-    // All that sending needs, as a claim answers it.
-    expect(due.claims).toMatchObject([{ subscription: { subscriptionId: other.rowid } }]);
-    const { event, subscription } = claimed!;
-    expect(Buffer.from(event.payload!).toString()).toBe(payload);
-    expect(event).toMatchObject({ eventId: rowid, action: "user.created", timestampedMs: NOW });
-    expect({ ...subscription, handler: "" }).toEqual({
-      ...due.claims[0]!.subscription,
-      subscriptionId: named.rowid,
-      name: "named",
-      secret: "secret of named",
-      handler: "",
-    });
-    expect(await on.queue.find(claimed!.deliveryId)).toMatchObject({
-      status: "delivering",
-      attempt: 1,
-    });
-    expect(await on.finish(claimed!, "delivered")).toBe(true);
-    expect(await on.queue.find(claimed!.deliveryId)).toMatchObject({ status: "delivered", attempt: 1 });
+    const { claims, nextDueAtMs } = await on.claim({ nowMs: NOW });
+    expect([claims.length, nextDueAtMs, claims[0]?.isFromReplay]).toEqual([1, undefined, false]);
+    for (const [claim, { rowid, subscription: name, handler, max_retries: maxRetries }] of [
+      [claimed!, named],
+      [claims[0]!, other],
+    ] as const) {
+      expect(claim).toMatchObject({ attempt: 1, failures: 0, event: { eventId, action: "user.created" } });
+      expect([claim.event.timestampedMs, Buffer.from(claim.event.payload!).toString()]).toEqual([
+        NOW,
+        payload,
+      ]);
+      const secret = `secret of ${name}`;
+      expect(claim.subscription).toMatchObject({ subscriptionId: rowid, name, handler, maxRetries, secret });
+      const { deliveryId } = claim;
+      const under = {
+        status: "delivering",
+        attempt: 1,
+        event_id: eventId,
+        next_attempt_at: null,
+        attempts: [],
+      };
+      expect(await on.queue.find(deliveryId)).toMatchObject(under);
+      expect(await on.finish(claim, "delivered")).toBe(true);
+      expect(await on.queue.find(deliveryId)).toMatchObject({ status: "delivered", attempt: 1 });
+    }
   });
 
   it("leaves due what may not be sent at once, though it is named as it is made", async () => {
