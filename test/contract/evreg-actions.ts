@@ -1,18 +1,21 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { SchemaCandidate, Schemata } from "../../src/domain/action.ts";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
-import type { Schemata } from "../../src/domain/action.ts";
 import type { Scope } from "../../src/domain/token.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import {
   ANY_OBJECT,
   freshName,
   newAction,
   newEvent,
+  newSubscription,
   publish,
   refusal,
+  totalOf,
   USER_SCHEMA,
   useSharedEvreg,
+  type OpenEvreg,
 } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
 
 /** Members with long texts about them, as large schemas mostly have. */
 const MANY_DESCRIBED = Object.fromEntries(
@@ -26,6 +29,18 @@ const MANY_DESCRIBED = Object.fromEntries(
 function largeSchema(extra: object): Schemata {
   const schema = { title: "", type: "object", properties: { ...MANY_DESCRIBED, ...extra } };
   return { ...schema, title: "x".repeat(256 * 1024 - JSON.stringify(schema).length) };
+}
+
+const properties = USER_SCHEMA["properties"] as Schemata;
+const WIDER: Schemata = { ...USER_SCHEMA, properties: { ...properties, phone: { type: "string" } } };
+const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
+
+function kind(only: string, ...required: string[]): Schemata {
+  return { properties: { kind: { const: only } }, required: ["kind", ...required] };
+}
+
+function failure(event: number | undefined) {
+  return { event, field: "name", message: "is required" };
 }
 
 export function actionsContract(open: OpenEvreg): void {
@@ -199,6 +214,175 @@ export function actionsContract(open: OpenEvreg): void {
       expect(data.source).toContain(`"${action}": `);
       expect(data.source).toContain("email: string");
       expect(data.source).toContain("export interface DeliveryOf");
+    });
+  });
+
+  describe("checking a schema", () => {
+    const under = useSharedEvreg(open);
+    let name: string;
+    beforeEach(() => {
+      name = freshName();
+    });
+    const create = () => under.evreg.actions.create(newAction({ action: name }));
+    const ownEvent = () => newEvent(undefined, name);
+    const check = async (candidate: SchemaCandidate) =>
+      (await under.evreg.actions.check(name, candidate)).data;
+
+    it("reports that a schema would be accepted, and applies nothing", async () => {
+      const before = (await create()).data;
+      expect(await check({ schemata: WIDER })).toEqual({
+        compatible: true,
+        breaks: [],
+        warnings: [],
+        replay: null,
+      });
+      expect((await under.evreg.actions.get(name)).data).toEqual(before);
+    });
+
+    it("reports what a schema would break, as the update would", async () => {
+      await create();
+      const verdict = await check({ schemata: BREAKING });
+      expect(verdict.compatible).toBe(false);
+      const { details } = await refusal(under.evreg.actions.update(name, { schemata: BREAKING }), "conflict");
+      expect(details["changes"]).toEqual(verdict.breaks);
+      expect(verdict.breaks).toMatchObject([
+        { revision: 1, pointer: "/required", was: ["email"], is: ["email", "name"] },
+      ]);
+    });
+
+    it("compares with one earlier revision on request", async () => {
+      await create();
+      await under.evreg.actions.update(name, { schemata: BREAKING }, { compatibility: "none" });
+      expect((await check({ schemata: BREAKING })).breaks).toEqual([]);
+      const verdict = await check({ schemata: BREAKING, revision: 1 });
+      expect(verdict).toMatchObject({ compatible: false, breaks: [{ revision: 1, pointer: "/required" }] });
+      await refusal(under.evreg.actions.check(name, { schemata: BREAKING, revision: 9 }), "not_found");
+    });
+
+    it("uses another mode on request", async () => {
+      await create();
+      expect(await check({ schemata: BREAKING, mode: "none" })).toMatchObject({
+        compatible: true,
+        breaks: [],
+      });
+      await under.evreg.actions.update(name, { compatibility: "none" });
+      expect((await check({ schemata: BREAKING })).compatible).toBe(true);
+      expect((await check({ schemata: BREAKING, mode: "full" })).compatible).toBe(false);
+    });
+
+    it("validates the last events of the action against it, newest first", async () => {
+      await create();
+      await under.evreg.actions.create(newAction({ action: "user.deleted" }));
+      const nameless: number[] = [];
+      for (const given of [{ name: "Ada" }, {}, { name: "Bo" }, {}]) {
+        const { rowid } = await publish(under.evreg, newEvent({ email: "ada@example.com", ...given }, name));
+        if (given.name === undefined) nameless.push(rowid);
+        await publish(under.evreg, newEvent({ email: "ada@example.com" }, "user.deleted"));
+      }
+      const [first, last] = nameless;
+      expect((await check({ schemata: BREAKING, replay: 10_000 })).replay).toEqual({
+        checked: 4,
+        failed: 2,
+        failures: [failure(last), failure(first)],
+      });
+      expect((await check({ schemata: BREAKING, replay: 2 })).replay).toEqual({
+        checked: 2,
+        failed: 1,
+        failures: [failure(last)],
+      });
+      expect((await check({ schemata: WIDER, replay: 3 })).replay).toEqual({
+        checked: 3,
+        failed: 0,
+        failures: [],
+      });
+      expect((await check({ schemata: WIDER, replay: 0 })).replay).toBeNull();
+    });
+
+    it("reads any number of events in batches, and lists the first 100 that fail", async () => {
+      await create();
+      const { data } = await under.evreg.events.publishBatch(Array.from({ length: 250 }, ownEvent));
+      const { replay } = await check({ schemata: BREAKING, replay: 240 });
+      expect(replay).toMatchObject({ checked: 240, failed: 240 });
+      expect(replay?.failures.map(({ event }) => event)).toEqual(
+        data
+          .map((one) => one?.rowid)
+          .toReversed()
+          .slice(0, 100),
+      );
+    });
+
+    it("names what is wrong with the kind that an event is of", async () => {
+      await under.evreg.actions.create(newAction({ action: name, schemata: ANY_OBJECT }));
+      await publish(under.evreg, newEvent({ kind: "opened" }, name));
+      const kinds = [kind("closed", "reason"), kind("opened", "title"), kind("moved", "to")];
+      const { replay } = await check({ schemata: { type: "object", oneOf: kinds }, replay: 1 });
+      expect(replay?.failures).toMatchObject([{ field: "title", message: "is required" }]);
+    });
+
+    it("answers several checks at the same time", async () => {
+      await create();
+      await publish(under.evreg, ownEvent());
+      const checks = [BREAKING, WIDER, BREAKING].map((schemata) => check({ schemata, replay: 5 }));
+      expect((await Promise.all(checks)).map(({ replay }) => replay?.failed)).toEqual([1, 0, 1]);
+    });
+
+    it("is aborted with its signal; so is a change, which then is not made", async () => {
+      await create();
+      const signal = AbortSignal.abort(new Error("not wanted any more"));
+      const { actions, subscriptions } = under.evreg;
+      const unborn = freshName();
+      for (const call of [
+        () => actions.check(name, { schemata: WIDER }, signal),
+        () => actions.update(name, { schemata: WIDER }, {}, signal),
+        () => actions.create(newAction({ action: unborn }), signal),
+        () => subscriptions.create(newSubscription({ action: name, filter: WIDER }), signal),
+      ]) {
+        await expect(call()).rejects.toBe(signal.reason);
+      }
+      expect((await actions.get(name)).data.revision).toBe(1);
+      await refusal(actions.get(unborn), "not_found");
+      expect((await subscriptions.list({ action: name })).data).toEqual([]);
+    });
+  });
+  describe("checking a payload", () => {
+    const under = useSharedEvreg(open);
+    let action: string;
+    beforeEach(async () => {
+      action = freshName();
+      await under.evreg.actions.create(newAction({ action }));
+    });
+    const BROKEN = RawJson.fromValue({ name: "", address: { zip: 7 } });
+
+    it("tells what publishing it would find, and stores nothing", async () => {
+      const { actions, events } = under.evreg;
+      const fine = await actions.validate(action, RawJson.fromValue({ email: "ada@example.com" }));
+      expect(fine).toEqual({ data: { action, revision: 1, valid: true, errors: [] } });
+      const { data } = await actions.validate(action, BROKEN);
+      expect(data).toMatchObject({ action, revision: 1, valid: false });
+      expect(data.errors.map(({ field }) => field).toSorted()).toEqual(["address.zip", "email", "name"]);
+      const refused = await refusal(events.publish({ action, payload: BROKEN }), "invalid");
+      expect(refused.details["errors"]).toEqual(data.errors);
+      expect(await totalOf(under.evreg, action)).toBe(0);
+    });
+
+    it("refuses what is no payload of any action, and an action that is not there", async () => {
+      const { actions } = under.evreg;
+      await refusal(actions.validate(action, RawJson.fromText("[]")), "invalid");
+      await refusal(actions.validate(action, RawJson.fromText('{"a":1,"a":2}')), "malformed");
+      const large = RawJson.fromValue({ email: "x".repeat(1024 * 1024) });
+      await refusal(actions.validate(action, large), "too_large");
+      await refusal(actions.validate("nobody", BROKEN), "not_found");
+    });
+
+    it("takes the right to read the action or to publish to it", async () => {
+      for (const scope of ["read:crm", "publish:crm", "admin"] as const) {
+        const { actions } = await under.as([scope]);
+        expect((await actions.validate(action, BROKEN)).data.valid, scope).toBe(false);
+      }
+      const elsewhere = await under.as(["read:shop", "publish:shop"]);
+      await refusal(elsewhere.actions.validate(action, BROKEN), "not_found");
+      const writer = await under.as(["write"]);
+      await refusal(writer.actions.validate(action, BROKEN), "forbidden");
     });
   });
 }

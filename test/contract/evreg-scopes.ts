@@ -14,47 +14,72 @@ import {
 } from "./harness.ts";
 import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
-type Call = (evreg: Evreg) => Promise<unknown>;
+type Call = (evreg: Evreg, which: never) => Promise<unknown>;
 
-/** The first subscription of shop. */
-const SHOP = 3;
+/** Records of one kind by what calls name them: one of crm, one of shop, and none. */
+interface Named {
+  readonly own: string | number;
+  readonly foreign: string | number;
+  readonly missing: readonly (string | number)[];
+}
+
+const ROWID = { own: 1, missing: [999] };
+const NO_ROWIDS = [0, -1, 1.5, Number.NaN, 2 ** 53];
+const APPLICATION: Named = { own: "crm", foreign: "shop", missing: [] };
+const ACTION: Named = {
+  own: "crm.a",
+  foreign: "shop.a",
+  missing: ["nothing.here", "with space", "a/b", "ä", "%2e"],
+};
+const EVENT: Named = { ...ROWID, foreign: 2 };
+const SUBSCRIPTION: Named = { ...ROWID, foreign: 3 };
+const DELIVERY: Named = { ...ROWID, foreign: 2 };
+const REPLAY: Named = { ...ROWID, own: 2, foreign: 1 };
+
 const REPLAYED = { from: "2025-01-01T00:00:00Z", status: "all" } as const;
 const schemata = { ...ANY_OBJECT, title: "next" };
 
-/** Every call of the port that needs a scope, by the scope it needs. */
-const CALLS: readonly (readonly [Scope, string, Call])[] = [
+/** Every call of the port that needs one scope, with what it is asked of. */
+const ROWS: readonly (readonly [Scope, string, Call, Named?])[] = [
   ["read", "actions.list", (e) => e.actions.list()],
-  ["read", "actions.get", (e) => e.actions.get("crm.a")],
-  ["read", "actions.revisions", (e) => e.actions.revisions("crm.a")],
-  ["read", "actions.revision", (e) => e.actions.revision("crm.a", 1)],
-  ["read", "actions.check", (e) => e.actions.check("crm.a", { schemata, replay: 1 })],
-  ["read", "actions.sample", (e) => e.actions.sample("crm.a")],
-  ["read", "actions.types", (e) => e.actions.types("crm.a")],
-  ["write", "actions.create", (e) => e.actions.create(newAction({ action: "crm.new" }))],
-  ["write", "actions.update", (e) => e.actions.update("crm.a", { schemata })],
+  ["read", "actions.get", (e, name) => e.actions.get(name), ACTION],
+  ["read", "actions.revisions", (e, name) => e.actions.revisions(name), ACTION],
+  ["read", "actions.revision", (e, name) => e.actions.revision(name, 1), ACTION],
+  ["read", "actions.check", (e, name) => e.actions.check(name, { schemata, replay: 1 }), ACTION],
+  ["read", "actions.sample", (e, name) => e.actions.sample(name), ACTION],
+  ["read", "actions.types", (e, name) => e.actions.types(name), ACTION],
+  [
+    "write",
+    "actions.create",
+    (e, application) => e.actions.create(newAction({ action: "new", application })),
+    APPLICATION,
+  ],
+  ["write", "actions.update", (e, name) => e.actions.update(name, { schemata }), ACTION],
   ["publish", "events.publish", (e) => e.events.publish(newEvent({}, "crm.a"))],
   ["publish", "events.publishBatch", (e) => e.events.publishBatch([newEvent({}, "crm.a")])],
   ["read", "events.list", (e) => e.events.list()],
-  ["read", "events.get", (e) => e.events.get(1)],
-  ["read", "events.deliveries", (e) => e.events.deliveries(1)],
+  ["read", "events.get", (e, id) => e.events.get(id), EVENT],
+  ["read", "events.deliveries", (e, id) => e.events.deliveries(id), EVENT],
   ["read", "subscriptions.list", (e) => e.subscriptions.list()],
-  ["read", "subscriptions.get", (e) => e.subscriptions.get(1)],
-  ["read", "subscriptions.attempts", (e) => e.subscriptions.attempts(1)],
+  ["read", "subscriptions.get", (e, id) => e.subscriptions.get(id), SUBSCRIPTION],
+  ["read", "subscriptions.attempts", (e, id) => e.subscriptions.attempts(id), SUBSCRIPTION],
   [
     "write",
     "subscriptions.create",
-    (e) => subscribe(e, { application: "crm", action: "crm.a", subscription: "x" }),
+    (e, application) => subscribe(e, { application, action: "crm.a", subscription: "x" }),
+    APPLICATION,
   ],
-  ["write", "subscriptions.update", (e) => e.subscriptions.update(1, { max_retries: 1 })],
-  ["write", "subscriptions.rotateSecret", (e) => e.subscriptions.rotateSecret(1)],
-  ["write", "subscriptions.delete", (e) => e.subscriptions.delete(1)],
+  ["write", "subscriptions.update", (e, id) => e.subscriptions.update(id, { max_retries: 1 }), SUBSCRIPTION],
+  ["write", "subscriptions.rotateSecret", (e, id) => e.subscriptions.rotateSecret(id), SUBSCRIPTION],
+  ["write", "subscriptions.delete", (e, id) => e.subscriptions.delete(id), SUBSCRIPTION],
   ["read", "deliveries.list", (e) => e.deliveries.list()],
-  ["read", "deliveries.get", (e) => e.deliveries.get(1)],
-  ["write", "deliveries.retry", (e) => reached(e.deliveries.retry(1))],
-  ["write", "deliveries.skip", (e) => reached(e.deliveries.skip(1))],
-  ["write", "replays.count", (e) => e.replays.count(2, REPLAYED)],
-  ["write", "replays.start", (e) => e.replays.start(2, REPLAYED)],
-  ["write", "replays.cancel", (e) => e.replays.cancel(1)],
+  ["read", "deliveries.get", (e, id) => e.deliveries.get(id), DELIVERY],
+  ["write", "deliveries.retry", (e, id) => reached(e.deliveries.retry(id)), DELIVERY],
+  ["write", "deliveries.skip", (e, id) => reached(e.deliveries.skip(id)), DELIVERY],
+  ["write", "replays.count", (e, id) => e.replays.count(id, REPLAYED), { ...SUBSCRIPTION, own: 2 }],
+  ["write", "replays.start", (e, id) => e.replays.start(id, REPLAYED), { ...SUBSCRIPTION, own: 2 }],
+  ["write", "replays.cancel", (e, id) => e.replays.cancel(id), REPLAY],
+  ["read", "replays.get", (e, id) => e.replays.get(id), REPLAY],
   ["read", "replays.list", (e) => e.replays.list()],
   ["read", "attention", (e) => e.attention()],
   ["read", "stats", (e) => e.stats()],
@@ -66,6 +91,16 @@ const CALLS: readonly (readonly [Scope, string, Call])[] = [
   ["admin", "backup", async (e) => [await (await e.backup()).close()]],
   ["admin", "tokens.create", (e) => e.tokens.create({ name: "n", scopes: ["read"] })],
 ];
+const CALLS = ROWS.map(([scope, name, call, record]) => ({ scope, name, call, record }));
+
+/** What further calls are asked of a record. */
+const OTHER_CALLS: readonly (readonly [Call, Named])[] = [
+  [(e, number) => e.actions.revision("crm.a", number), SUBSCRIPTION],
+  [(e, name) => e.actions.validate(name, newEvent().payload), ACTION],
+  [(e, id) => e.subscriptions.test(id, newEvent()), SUBSCRIPTION],
+  [(e, id) => e.subscriptions.claim(id), SUBSCRIPTION],
+  [(e, id) => e.tokens.revoke(id), SUBSCRIPTION],
+];
 
 /** It cannot be done with a delivery that is pending, which only those who might do it get to know. */
 async function reached(call: Promise<unknown>): Promise<"reached"> {
@@ -75,7 +110,7 @@ async function reached(call: Promise<unknown>): Promise<"reached"> {
   return "reached";
 }
 
-/** Action `crm.a` of crm and `shop.a` of shop; each application subscribes to both; one event of each action. */
+/** Action `crm.a` of crm and `shop.a` of shop; each application subscribes to both; one event of each action, and a replay of each. */
 async function prepare({ evreg }: EvregUnderTest): Promise<void> {
   for (const application of ["crm", "shop"]) {
     const action = `${application}.a`;
@@ -86,6 +121,9 @@ async function prepare({ evreg }: EvregUnderTest): Promise<void> {
   }
   await publish(evreg, newEvent({}, "crm.a"));
   await publish(evreg, newEvent({}, "shop.a"));
+  for (const subscription of [SUBSCRIPTION.foreign, SUBSCRIPTION.own]) {
+    await evreg.replays.start(subscription as number, REPLAYED);
+  }
 }
 
 export function scopesContract(open: OpenEvreg): void {
@@ -103,9 +141,9 @@ export function scopesContract(open: OpenEvreg): void {
       const evreg = await under.as(scopes);
       const isEnough = (needed: Scope): boolean =>
         scopes.some((scope) => scope.startsWith(needed) || (scope.startsWith("admin") && needed !== "admin"));
-      for (const [needed, , call] of CALLS) {
+      for (const { scope: needed, call, record } of CALLS) {
         if (!isEnough(needed) || (needed === "admin" && scopes[0] !== "admin")) continue;
-        await expect(call(evreg)).resolves.toBeDefined();
+        await expect(call(evreg, record?.own as never)).resolves.toBeDefined();
       }
     });
 
@@ -161,17 +199,20 @@ export function scopesContract(open: OpenEvreg): void {
   describe("scopes for reading and refusals", () => {
     const under = useSharedEvreg(open, prepare);
 
-    it.each(CALLS)("%s is needed to do %s", async (scope, _, call) => {
+    it.each(CALLS)("$scope is needed to do $name", async ({ scope, call, record }) => {
       const others = ["publish", "read", "write"].filter((name) => name !== scope);
-      const { details, message } = await refusal(call(await under.as(others)), "forbidden");
+      const { details, message } = await refusal(
+        call(await under.as(others), record?.own as never),
+        "forbidden",
+      );
       expect(details).toEqual({ scope });
       expect(message).toContain(scope);
     });
 
-    it.each(CALLS.filter(([scope]) => scope === "admin"))(
-      "%s for one application is too little for %s",
-      async (_scope, _, call) => {
-        await refusal(call(await under.as(["admin:crm"])), "forbidden");
+    it.each(CALLS.filter(({ scope }) => scope === "admin"))(
+      "$scope for one application is too little for $name",
+      async ({ call }) => {
+        await refusal(call(await under.as(["admin:crm"]), undefined as never), "forbidden");
       },
     );
 
@@ -206,42 +247,16 @@ export function scopesContract(open: OpenEvreg): void {
 
     it("of one application reach nothing of another's", async () => {
       const own = await under.as(["read:crm", "write:crm", "publish:crm"]);
-      const all = (await under.evreg.deliveries.list()).data;
-      const { rowid: delivery } = all.find(({ application }) => application === "shop")!;
-      const { rowid: replay } = (await under.evreg.replays.start(SHOP, REPLAYED)).data;
-      const { actions, events, subscriptions, deliveries, replays } = own;
-      for (const read of [
-        () => actions.get("shop.a"),
-        () => actions.revisions("shop.a"),
-        () => actions.revision("shop.a", 1),
-        () => actions.check("shop.a", { schemata: ANY_OBJECT }),
-        () => events.get(2),
-        () => events.deliveries(2),
-        () => subscriptions.get(SHOP),
-        () => subscriptions.attempts(SHOP),
-        () => deliveries.get(delivery),
-        () => replays.get(replay),
-      ]) {
-        await refusal(read(), "not_found");
+      for (const { scope, call, record } of CALLS) {
+        if (record === undefined) continue;
+        await refusal(call(own, record.foreign as never), scope === "read" ? "not_found" : "forbidden");
       }
-      expect((await replays.list()).data).toEqual([]);
-      const foreign = { application: "shop", subscription: "x", action: "crm.a" };
-      for (const change of [
-        () => actions.create(newAction({ action: "x", application: "shop" })),
-        () => actions.update("shop.a", { schemata }),
-        () => actions.update("shop.a", { schemata, application: "crm" }),
-        () => actions.update("crm.a", { schemata, application: "shop" }),
-        () => subscribe(own, foreign),
-        () => subscriptions.update(SHOP, { active: false }),
-        () => subscriptions.rotateSecret(SHOP),
-        () => subscriptions.delete(SHOP),
-        () => deliveries.retry(delivery),
-        () => deliveries.skip(delivery),
-        () => replays.count(SHOP, REPLAYED),
-        () => replays.start(SHOP, REPLAYED),
-        () => replays.cancel(replay),
-      ]) {
-        await refusal(change(), "forbidden");
+      expect((await own.replays.list()).data.map(({ rowid }) => rowid)).toEqual([REPLAY.own]);
+      for (const [action, application] of [
+        ["shop.a", "crm"],
+        ["crm.a", "shop"],
+      ] as const) {
+        await refusal(own.actions.update(action, { schemata, application }), "forbidden");
       }
     });
 
@@ -271,6 +286,23 @@ export function scopesContract(open: OpenEvreg): void {
       const nobody = await under.as(["admin:unrelated"]);
       expect((await nobody.actions.list()).data).toEqual([]);
       expect((await nobody.events.list()).meta.total).toBe(0);
+    });
+  });
+
+  describe("what is asked of a record", () => {
+    const under = useSharedEvreg(open, prepare);
+    const all = [...CALLS.map(({ call, record }) => [call, record] as const), ...OTHER_CALLS];
+
+    it("is refused for a rowid that is none, and finds nothing where the record is not there", async () => {
+      for (const [call, record] of all) {
+        if (typeof record?.own === "number") {
+          for (const rowid of NO_ROWIDS) await refusal(call(under.evreg, rowid as never), "malformed");
+        }
+        for (const which of record?.missing ?? []) {
+          await refusal(call(under.evreg, which as never), "not_found");
+        }
+      }
+      await refusal(under.evreg.actions.get("."), "not_found");
     });
   });
 }
