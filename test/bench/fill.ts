@@ -11,16 +11,19 @@ import { BATCH_ITEMS, payloadOf, SCHEMA, WAITING_ACTION } from "./workload.ts";
 
 interface Filling {
   readonly folder: string;
+  /** Of the database that has the data in the folder's place. */
+  readonly database: string | undefined;
   /** Each gets a subscription of its own. */
   readonly handlers: readonly string[];
   readonly events: number;
 }
 
-async function fill({ folder, handlers, events }: Filling): Promise<void> {
+async function fill({ folder, database, handlers, events }: Filling): Promise<void> {
   const defaults = defaultConfig(folder);
   const config = {
     ...defaults,
     data: folder,
+    database: { ...defaults.database, ...(database === undefined ? {} : { url: database }) },
     delivery: { ...defaults.delivery, allowHttp: true, allowNetworks: ["127.0.0.0/8"] },
   };
   const evreg = await openLocal({ config, version: "bench", logger: silentLogger, command: "bench fill" });

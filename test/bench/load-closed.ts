@@ -1,7 +1,7 @@
 import { CpuShare } from "./cpu-share.ts";
 import { Latencies, type LatencySummary } from "./latencies.ts";
 import { type LoadTarget, openConnections } from "./load-connection.ts";
-import type { RequestSpec } from "./request-bytes.ts";
+import type { RequestSpec } from "./workload.ts";
 
 export interface ClosedLoop extends LoadTarget {
   readonly request: RequestSpec;

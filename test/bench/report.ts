@@ -9,11 +9,11 @@ export function table(rows: readonly Row[]): string {
     COLUMNS,
     ...rows.map((row) => [
       row.scenario,
-      row.ceiling,
-      row.measured,
+      row.ceiling ?? "-",
+      row.measured ?? row.figure,
       row.figure,
-      row.target,
-      row.met ? "yes" : "NO",
+      row.target ?? "-",
+      row.met === false ? "NO" : "yes",
     ]),
   ]);
 }

@@ -2,14 +2,22 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { endOthers, killAll, startChild, type Child } from "./child.ts";
+import type { FillCalls } from "./fill.ts";
 import type { LoadCalls } from "./load.ts";
-import { memoryOf } from "./memory.ts";
+import { memoryOf, Rests } from "./memory.ts";
 import type { Vitals } from "./probe.ts";
 import type { ReceiverCalls } from "./receiver.ts";
-import { register } from "./registry.ts";
-import { Rests } from "./rests.ts";
-import { type SeededFolder, seedFolder } from "./seeded-folder.ts";
+import type { Row } from "./row.ts";
+import { register, type Seeded, seedPlace } from "./seeded-place.ts";
 import { type BenchServer, type ServerPlace, startServer } from "./server.ts";
+
+export interface Scenario {
+  readonly name: string;
+  readonly summary: string;
+  /** Whether it runs only where `--only` names it. */
+  readonly isOnlyByName?: boolean;
+  run(rig: Rig): Promise<readonly Row[]>;
+}
 
 /** What a server was like while a scenario ran on it. */
 export interface Observation extends Vitals {
@@ -49,7 +57,7 @@ export class Rig {
   readonly #load = startChild<LoadCalls>("load.ts");
   readonly #receiver = startChild<ReceiverCalls>("receiver.ts");
   #receiverPort: Promise<number> | undefined;
-  #seeded: Promise<SeededFolder> | undefined;
+  #seeded: Promise<Seeded> | undefined;
   #folders = 0;
 
   constructor(options: RigOptions) {
@@ -84,6 +92,11 @@ export class Rig {
     return `http://127.0.0.1:${await this.receiverPort()}/${kind}/${name}`;
   }
 
+  /** Addresses at the receiver that never answer. */
+  hungHandlers(count: number): Promise<string[]> {
+    return Promise.all(Array.from({ length: count }, (_, number) => this.handler("hang", String(number))));
+  }
+
   /** An empty folder, removed at the end of the run. */
   newFolder(): string {
     this.#folders += 1;
@@ -109,13 +122,30 @@ export class Rig {
   }
 
   /** The folder with the history, made at the first call. */
-  seeded(): Promise<SeededFolder> {
+  seeded(): Promise<Seeded> {
     this.#seeded ??= (async () => {
       this.options.say(`filling a data folder with ${this.historyName} events`);
       const handler = await this.handler("fast", "orders");
-      return seedFolder(this.newPlace(), handler, this.options.historyEvents);
+      return seedPlace(this.newPlace(), handler, this.options.historyEvents);
     })();
     return this.#seeded;
+  }
+
+  /** Does the work in each round; answers what came of each. */
+  async inRounds<T>(name: string, work: (round: number) => Promise<T>): Promise<T[]> {
+    const results: T[] = [];
+    for (let round = 0; round < this.options.rounds; round += 1) {
+      this.options.say(`${name}, round ${round + 1}`);
+      results.push(await work(round));
+    }
+    return results;
+  }
+
+  /** Publishes events of `WAITING_ACTION` where no server is, for one subscription to each of the handlers. */
+  async fill({ folder, database }: ServerPlace, handlers: readonly string[], events: number): Promise<void> {
+    const filler = startChild<FillCalls>("fill.ts");
+    await filler.call("fill", { folder, database, handlers, events });
+    await filler.end("SIGTERM");
   }
 
   /** A new server on a new folder, with the actions and subscriptions that the scenarios publish to, for `handler`. */

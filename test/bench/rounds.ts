@@ -1,12 +1,45 @@
-import { median } from "./latencies.ts";
-import { atLeast, perSecond, type Row } from "./row.ts";
+import { type LatencySummary, median } from "./latencies.ts";
+import type { Rig } from "./rig.ts";
+import { atLeast, atMost, ms, perSecond, type Row, times } from "./row.ts";
+import type { BenchServer } from "./server.ts";
+
+/** Until the code that is run most is compiled; longer in the first round. */
+export function warmUpMs(round: number): number {
+  return round === 0 ? 2_000 : 300;
+}
+
+export interface Turns<C, T> {
+  readonly scenario: string;
+  /** What the servers are compared with. */
+  readonly ceiling?: (round: number) => Promise<C>;
+  /** By their names in the report. */
+  readonly servers: ReadonlyMap<string, BenchServer>;
+  readonly measure: (server: BenchServer, round: number) => Promise<T>;
+  /** How many events a measurement was. */
+  readonly eventsOf?: (result: T) => number;
+}
+
+/** Measures the ceiling and then each server, round by round. Answers what came of each, in the order of the rounds. */
+export async function inTurns<C, T>(rig: Rig, turns: Turns<C, T>) {
+  const { scenario, ceiling, servers, measure, eventsOf } = turns;
+  const ceilings: C[] = [];
+  const measured = new Map([...servers.keys()].map((name): [string, T[]] => [name, []]));
+  await rig.inRounds(scenario, async (round) => {
+    if (ceiling !== undefined) ceilings.push(await ceiling(round));
+    for (const [name, server] of servers) {
+      const result = await rig.observe(scenario, name, server, () => measure(server, round), eventsOf);
+      measured.get(name)!.push(result);
+    }
+  });
+  return { ceilings, measured };
+}
 
 /** A rate a round, in the order of the rounds. */
 export type Rates = readonly number[];
 
-/** The median over rounds of one's rate by the other's in the same round. */
-function ratio(measured: Rates, ceiling: Rates): number {
-  return median(measured.map((rate, round) => rate / (ceiling[round] ?? Number.NaN)));
+/** The median over rounds of one figure by the other in the same round. */
+export function ratio(measured: Rates, beside: Rates): number {
+  return median(measured.map((rate, round) => rate / (beside[round] ?? Number.NaN)));
 }
 
 export interface RateComparison {
@@ -18,10 +51,10 @@ export interface RateComparison {
   readonly unit: string;
   /** Shown beside the rate, by the name of the server. */
   readonly notes?: ReadonlyMap<string, string>;
-  readonly detail: unknown;
+  readonly detail?: unknown;
 }
 
-const HISTORY_TARGET = 0.9;
+export const HISTORY_TARGET = 0.9;
 
 /** The first server beside the ceiling, and each other beside the first. */
 export function rateRows(comparison: RateComparison): readonly Row[] {
@@ -50,4 +83,28 @@ export function rateRows(comparison: RateComparison): readonly Row[] {
     });
   }
   return rows;
+}
+
+/** How much later the last of a hundred arrives beside something than alone: the median of the rounds' ratios. */
+export function besideRow(
+  scenario: string,
+  alones: readonly LatencySummary[],
+  besides: readonly LatencySummary[],
+  most: number,
+): Row {
+  const [alone, beside] = [alones, besides].map((runs) => runs.map(({ p99Ms }) => p99Ms));
+  return {
+    scenario,
+    ceiling: `alone ${latencies(alones)}`,
+    measured: latencies(besides),
+    ...atMost(ratio(beside!, alone!), most, (value) => `${times(value)} ×`),
+    detail: { alones, besides },
+  };
+}
+
+/** The medians of the rounds' percentiles. */
+export function latencies(runs: readonly LatencySummary[]): string {
+  const p50 = median(runs.map(({ p50Ms }) => p50Ms));
+  const p99 = median(runs.map(({ p99Ms }) => p99Ms));
+  return `p50 ${ms(p50)}, p99 ${ms(p99)}`;
 }

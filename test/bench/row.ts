@@ -1,15 +1,19 @@
 /** One line of the report. */
 export interface Row {
   readonly scenario: string;
-  /** What it is measured against, in words and figures; `-` without. */
-  readonly ceiling: string;
-  readonly measured: string;
+  /** What it is measured against, in words and figures. */
+  readonly ceiling?: string;
+  /** What the figure is of, where it is not all that was measured. */
+  readonly measured?: string;
   readonly figure: string;
-  readonly target: string;
-  readonly met: boolean;
+  readonly target?: string;
+  readonly met?: boolean;
   /** Whatever else was measured, for the file. */
-  readonly detail: unknown;
+  readonly detail?: unknown;
 }
+
+type Held = Required<Pick<Row, "figure" | "target" | "met">>;
+type Shown = (value: number) => string;
 
 export function perSecond(rate: number): string {
   return `${Math.round(rate).toLocaleString("en")}/s`;
@@ -23,7 +27,16 @@ export function mb(value: number): string {
   return `${Math.round(value)} MB`;
 }
 
+export function times(value: number): string {
+  return value.toFixed(2);
+}
+
 /** For a figure that must not be below its target. */
-export function atLeast(figure: number, target: number): Pick<Row, "figure" | "target" | "met"> {
-  return { figure: figure.toFixed(2), target: `≥ ${target.toFixed(2)}`, met: figure >= target };
+export function atLeast(figure: number, target: number, shown: Shown = times): Held {
+  return { figure: shown(figure), target: `≥ ${shown(target)}`, met: figure >= target };
+}
+
+/** For a figure that must not be above its target. */
+export function atMost(figure: number, target: number, shown: Shown = times): Held {
+  return { figure: shown(figure), target: `≤ ${shown(target)}`, met: figure <= target };
 }

@@ -1,65 +1,110 @@
-import { type Client, createClient, type InArgs } from "@libsql/client";
+import { join } from "node:path";
+import { createClient } from "@libsql/client";
+import { Client } from "pg";
+import { ALL_ACTIONS, BLOCK_SIZES } from "../../src/store/sql/events/counts.ts";
 import { answerCalls } from "./calls.ts";
 import { HISTORY_ACTIONS, type History, PLACE_OF_N } from "./history.ts";
-import { ID_MARK } from "./request-bytes.ts";
-import { PAYLOAD } from "./workload.ts";
+import { ID_MARK, PAYLOAD } from "./workload.ts";
 
-// Writes the history into a data file that a server has made and left: each event delivered at the first attempt, by the
-// one subscription of its action. Straight into the tables, as publishing would take minutes.
+// Writes the history into a data file or a database that a server has made and left: each event delivered at the first attempt, by
+// the one subscription of its action. Straight into the tables, as publishing would take minutes.
 
 const CHUNK = 200_000;
+/** Added to an event's number, which then has the eight digits of its id. */
+const FIRST_ID = 10_000_000;
 
-/** Nothing but the events themselves; if this is broken off, the file is of no use. */
-const PRAGMAS = [
+/** Numbers ?1 to ?2, each with its time, its action and the one subscription of that. */
+const SERIES = `WITH RECURSIVE numbered (n) AS
+    (SELECT CAST(?1 AS BIGINT) UNION ALL SELECT n + 1 FROM numbered WHERE n < CAST(?2 AS BIGINT)),
+  series AS (SELECT n, CAST(?3 AS BIGINT) + n * CAST(?4 AS BIGINT) AS at_ms, a.rowid AS action_id, s.rowid AS subscription_id
+    FROM numbered
+    JOIN (VALUES ${HISTORY_ACTIONS.map(({ action }, place) => `(${place}, '${action}')`).join(", ")}) AS p
+      ON p.column1 = ${PLACE_OF_N}
+    JOIN action AS a ON a.action = p.column2 JOIN subscription AS s ON s.action = a.action)`;
+
+/** @param bytesOf a text as the engine's bytes */
+const eventsBy = (bytesOf: (text: string) => string): string => `${SERIES}
+  INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+  SELECT n, action_id, 1, at_ms, ${bytesOf(`CAST(?5 AS TEXT) || (${FIRST_ID} + n) || CAST(?6 AS TEXT)`)}
+  FROM series ORDER BY n`;
+
+const DELIVERIES = `${SERIES}
+  INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms,
+    first_start_ms, first_duration_ms, first_status_code)
+  SELECT n, n, subscription_id, 2, 1, at_ms, at_ms + 5, 2, 3, 200 FROM series ORDER BY n`;
+
+/** Nothing but the events themselves; if this is broken off, the data are of no use. */
+const HASTY_FILE = [
   "PRAGMA locking_mode = EXCLUSIVE",
   "PRAGMA journal_mode = OFF",
   "PRAGMA synchronous = OFF",
   "PRAGMA foreign_keys = OFF",
   "PRAGMA cache_size = -262144",
 ];
+const HASTY_DATABASE = ["SET search_path = evreg, pg_catalog", "SET synchronous_commit = off"];
 
-/** Numbers ?1 to ?2, and for each the place of its action. */
-const NUMBERS = `WITH RECURSIVE numbered (n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM numbered WHERE n < ?2),
-  series AS (SELECT n, ?3 + n * ?4 AS at_ms, ${PLACE_OF_N} AS place FROM numbered)`;
+/** What evreg's transactions do in a database with each event, and the database by itself after a while. */
+const AFTERWARDS = [
+  ...BLOCK_SIZES.map(
+    (size) => `INSERT INTO event_count (action_id, size, block, events)
+      SELECT coalesce(action_id, ${ALL_ACTIONS}), ${size}, block, count(*)
+      FROM (SELECT action_id, rowid / ${size} AS block FROM event) AS e
+      GROUP BY GROUPING SETS ((action_id, block), (block))`,
+  ),
+  "SELECT setval(pg_get_serial_sequence('event', 'rowid'), max(rowid)) FROM event",
+  "SELECT setval(pg_get_serial_sequence('delivery', 'rowid'), max(rowid)) FROM delivery",
+  "VACUUM ANALYZE",
+];
 
-const EVENTS = `${NUMBERS}
-  INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
-  SELECT n, history.action_id, 1, at_ms, CAST(?5 || printf('%08d', n) || ?6 AS BLOB)
-  FROM series JOIN temp.history USING (place)`;
+interface Engine {
+  readonly run: (statement: string, args?: (number | string)[]) => Promise<unknown>;
+  readonly bytesOf: (text: string) => string;
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  readonly close: () => unknown;
+}
 
-const DELIVERIES = `${NUMBERS}
-  INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms,
-    first_start_ms, first_duration_ms, first_status_code)
-  SELECT n, n, history.subscription_id, 2, 1, at_ms, at_ms + 5, 2, 3, 200 FROM series JOIN temp.history USING (place)`;
+function ofFolder(folder: string): Engine {
+  const client = createClient({ url: `file:${join(folder, "evreg.db")}`, concurrency: 1 });
+  return {
+    run: (sql, args = []) => client.execute({ sql, args }),
+    bytesOf: (text) => `CAST(${text} AS BLOB)`,
+    before: HASTY_FILE,
+    after: [],
+    close: () => client.close(),
+  };
+}
 
-async function notePlaces(client: Client): Promise<void> {
-  await client.execute(
-    "CREATE TEMP TABLE history (place INTEGER PRIMARY KEY, action_id INTEGER, subscription_id INTEGER)",
-  );
-  for (const [place, { action }] of HISTORY_ACTIONS.entries()) {
-    await client.execute({
-      sql: `INSERT INTO history SELECT ?, a.rowid, s.rowid
-        FROM action AS a JOIN subscription AS s ON s.action = a.action WHERE a.action = ?`,
-      args: [place, action],
-    });
-  }
+async function ofDatabase(url: string): Promise<Engine> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  return {
+    run: (statement, args) => client.query(statement.replaceAll(/\?(\d)/g, "$$$1"), args),
+    bytesOf: (text) => `convert_to(${text}, 'UTF8')`,
+    before: HASTY_DATABASE,
+    after: AFTERWARDS,
+    close: () => client.end(),
+  };
+}
+
+interface Seeding {
+  readonly folder: string;
+  readonly database: string | undefined;
+  readonly history: History;
 }
 
 const calls = {
-  async seed({ file, history }: { file: string; history: History }): Promise<void> {
-    const client = createClient({ url: `file:${file}`, concurrency: 1 });
-    for (const pragma of PRAGMAS) await client.execute(pragma);
-    await notePlaces(client);
-    const [before = "", after = ""] = PAYLOAD.split(ID_MARK);
-    const run = async (sql: string, args: InArgs): Promise<void> => {
-      await client.execute({ sql, args });
-    };
-    for (let first = 1; first <= history.events; first += CHUNK) {
-      const series = [first, first + CHUNK - 1, history.startMs, history.stepMs];
-      await run(EVENTS, [...series, before, after]);
-      await run(DELIVERIES, series);
+  async seed({ folder, database, history }: Seeding): Promise<void> {
+    const { events, startMs, stepMs } = history;
+    const engine = database === undefined ? ofFolder(folder) : await ofDatabase(database);
+    for (const statement of engine.before) await engine.run(statement);
+    for (let first = 1; first <= events; first += CHUNK) {
+      const series = [first, Math.min(first + CHUNK - 1, events), startMs, stepMs];
+      await engine.run(eventsBy(engine.bytesOf), [...series, ...PAYLOAD.split(ID_MARK)]);
+      await engine.run(DELIVERIES, series);
     }
-    client.close();
+    for (const statement of engine.after) await engine.run(statement);
+    await engine.close();
   },
 };
 export type SeedCalls = typeof calls;

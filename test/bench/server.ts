@@ -1,11 +1,13 @@
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { readOwner } from "../../src/runtime/owner-file.ts";
 import { cleanEnv, PROGRAM } from "../support/program.ts";
 import { type Child, childOf } from "./child.ts";
-import { plainProbe } from "./plain-probe.ts";
 import type { ProbeCalls } from "./probe.ts";
+
+const PROBE_FILES = ["probe", "calls", "cpu-share"];
 
 export interface ServerPlace {
   /** Its data folder. */
@@ -19,14 +21,23 @@ export interface ServerPlace {
   readonly database?: string;
 }
 
+type Method = "GET" | "POST" | "PUT";
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
 /** `evreg serve` as installed, on any free port of loopback. */
 export interface BenchServer {
   readonly place: ServerPlace;
   readonly port: number;
   readonly token: string;
   readonly child: Child<ProbeCalls>;
-  /** One request with the admin token; answers the parsed body. Anything but a success throws. */
-  api<T>(method: "GET" | "POST" | "PUT", path: string, body?: unknown): Promise<T>;
+  /** One request with the admin token. Any other status throws; without any given, anything but a success. */
+  send(method: Method, path: string, body?: unknown, ...statuses: number[]): Promise<Answer>;
+  /** The same, with the parsed body of a success. */
+  api<T>(method: Method, path: string, body?: unknown): Promise<T>;
   /** Stops it in order. */
   stop(): Promise<void>;
 }
@@ -52,12 +63,29 @@ export async function startServer(
   // The first start left it in the folder. Further nodes on a database have none, and need none of their own.
   const tokenFile = join(folder, "token");
   const token = existsSync(tokenFile) ? readFileSync(tokenFile, "utf8").trim() : "";
+  const send = async (
+    method: Method,
+    path: string,
+    body?: unknown,
+    ...statuses: number[]
+  ): Promise<Answer> => {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const { status, ok } = answer;
+    const text = await answer.text();
+    if (statuses.length === 0 ? ok : statuses.includes(status)) return { status, text };
+    throw new Error(`${method} ${path} was answered with ${status}: ${text.slice(0, 500)}`);
+  };
   return {
     place,
     port: Number(new URL(url).port),
     token,
     child,
-    api: (method, path, body) => request(url, token, method, path, body),
+    send,
+    api: async (method, path, body) => JSON.parse((await send(method, path, body)).text),
     stop: () => child.end("SIGTERM"),
   };
 }
@@ -74,19 +102,16 @@ async function announced({ folder, logFile }: ServerPlace, child: Child<ProbeCal
   }
 }
 
-async function request<T>(
-  url: string,
-  token: string,
-  method: string,
-  path: string,
-  body: unknown,
-): Promise<T> {
-  const answer = await fetch(`${url}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${path} was answered with ${answer.status}: ${text}`);
-  return JSON.parse(text) as T;
+/**
+ * The probe as plain JavaScript, in a folder that is made: what Node loads to take types out of a file itself would stay in
+ * the server under test and weigh 15 MB of what is measured there. Answers the file to preload.
+ */
+function plainProbe(folder: string): string {
+  mkdirSync(folder, { recursive: true });
+  for (const name of PROBE_FILES) {
+    const source = readFileSync(new URL(`${name}.ts`, import.meta.url), "utf8");
+    const plain = stripTypeScriptTypes(source).replaceAll(/from "\.\/([\w-]+)\.ts"/g, 'from "./$1.mjs"');
+    writeFileSync(join(folder, `${name}.mjs`), plain);
+  }
+  return join(folder, "probe.mjs");
 }

@@ -1,5 +1,3 @@
-import { ID_MARK } from "./request-bytes.ts";
-
 // What is published everywhere here: an order of about 200 bytes and a schema as people write them.
 
 export const SCHEMA = {
@@ -31,6 +29,14 @@ export const SCHEMA = {
   },
 };
 
+export const ID_MARK = "########";
+
+/** A request to send many times: a `POST` with a body. Each mark in that is replaced by a number of its own, of eight digits. */
+export interface RequestSpec {
+  readonly path: string;
+  readonly body?: string;
+}
+
 /** With a mark for the number that the load puts in. */
 export const PAYLOAD =
   `{"id":"A-${ID_MARK}","customer":{"id":48213,"email":"jo.doe@example.com"},"currency":"EUR",` +
@@ -52,10 +58,17 @@ export const WAITING_ACTION = "parcel.sent";
 
 export const BATCH_ITEMS = 500;
 
-export function eventBody(action: string): string {
+function eventBody(action: string): string {
   return `{"action":"${action}","payload":${PAYLOAD}}`;
 }
 
-export function batchBody(action: string): string {
-  return `{"events":[${Array.from({ length: BATCH_ITEMS }, () => eventBody(action)).join(",")}]}`;
+/** Publishes one event. */
+export function publishOf(action: string): RequestSpec {
+  return { path: "/v1/events", body: eventBody(action) };
+}
+
+/** Publishes a batch. */
+export function batchOf(action: string): RequestSpec {
+  const items = Array.from({ length: BATCH_ITEMS }, () => eventBody(action));
+  return { path: "/v1/events/batch", body: `{"events":[${items.join(",")}]}` };
 }

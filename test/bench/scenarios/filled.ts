@@ -1,14 +1,11 @@
 import { type Cluster, DURABLE, startCluster } from "../../support/postgres.ts";
-import { eventListings, HISTORY_ACTIONS, type History, historyUntil } from "../history.ts";
+import { deliverSpread, subscribeSpread } from "../arrivals.ts";
+import { eventListings, type History } from "../history.ts";
 import { median } from "../latencies.ts";
-import { register } from "../registry.ts";
-import type { Rig } from "../rig.ts";
-import { atLeast, perSecond, type Row } from "../row.ts";
-import type { Scenario } from "../scenario.ts";
-import { seedDatabase } from "../seed-database.ts";
+import type { Rig, Scenario } from "../rig.ts";
+import { atLeast, perSecond, type Row, times } from "../row.ts";
+import { seedPlace } from "../seeded-place.ts";
 import { type BenchServer, startServer } from "../server.ts";
-import { deliverSpread, subscribeSpread } from "../spread.ts";
-import { BATCH_ITEMS, payloadOf, SCHEMA, WAITING_ACTION } from "../workload.ts";
 
 /** A few full pages of lists. */
 const EMPTY_EVENTS = 1_000;
@@ -31,11 +28,10 @@ export const filled: Scenario = {
   async run(rig) {
     const cluster = await startCluster(DURABLE);
     try {
-      const empty = await databaseWith(rig, cluster, "empty", EMPTY_EVENTS);
-      const full = await databaseWith(rig, cluster, "filled", rig.options.historyEvents);
-      await waitForHung(rig, empty.server, FEW_WAITING_EVENTS);
-      await waitForHung(rig, full.server, WAITING_EVENTS);
-      return await measure(rig, empty, full);
+      const few = { events: EMPTY_EVENTS, waiting: FEW_WAITING_EVENTS };
+      const many = { events: rig.options.historyEvents, waiting: WAITING_EVENTS };
+      const empty = await databaseWith(rig, cluster, "empty", few);
+      return await measure(rig, empty, await databaseWith(rig, cluster, "filled", many));
     } finally {
       await cluster.stop();
     }
@@ -47,49 +43,20 @@ interface FilledDatabase {
   readonly history: History;
 }
 
-/** A node on a database with so many events. */
+/** A node on a database with so many events, and so many for each handler that never answers. */
 async function databaseWith(
   rig: Rig,
   cluster: Cluster,
   name: string,
-  events: number,
+  { events, waiting }: { readonly events: number; readonly waiting: number },
 ): Promise<FilledDatabase> {
   rig.options.say(`filled: filling a database with ${events.toLocaleString("en")} events`);
   await cluster.run(`CREATE DATABASE ${name}`);
-  const place = { ...rig.newPlace(), database: cluster.url(name) };
-  const maker = await startServer(place);
-  await register(
-    maker,
-    await rig.handler("fast", "orders"),
-    HISTORY_ACTIONS.slice(2).map(({ action }) => action),
-  );
-  await subscribeSpread(rig, maker);
-  await maker.stop();
-  const history = historyUntil(Date.now(), events);
-  await seedDatabase(cluster.url(name), history);
+  const empty = { ...rig.newPlace(), database: cluster.url(name) };
+  const handler = await rig.handler("fast", "orders");
+  const { place, history } = await seedPlace(empty, handler, events, (maker) => subscribeSpread(rig, maker));
+  await rig.fill(place, await rig.hungHandlers(HUNG_HANDLERS), waiting);
   return { server: await startServer(place), history };
-}
-
-/** Publishes events to handlers that never answer. */
-async function waitForHung(rig: Rig, server: BenchServer, waiting: number): Promise<void> {
-  const action = WAITING_ACTION;
-  await server.api("POST", "/v1/actions", { action, application: "shop", schemata: SCHEMA });
-  for (let number = 0; number < HUNG_HANDLERS; number += 1) {
-    const handler = await rig.handler("hang", String(number));
-    await server.api("POST", "/v1/subscriptions", {
-      application: "billing",
-      subscription: `hung-${number}`,
-      action,
-      handler,
-    });
-  }
-  const events = Array.from({ length: Math.min(waiting, BATCH_ITEMS) }, (_, item) => ({
-    action,
-    payload: JSON.parse(payloadOf(item)) as object,
-  }));
-  for (let sent = 0; sent < waiting; sent += events.length) {
-    await server.api("POST", "/v1/events/batch", { events });
-  }
 }
 
 async function measure(rig: Rig, empty: FilledDatabase, full: FilledDatabase): Promise<readonly Row[]> {
@@ -99,19 +66,16 @@ async function measure(rig: Rig, empty: FilledDatabase, full: FilledDatabase): P
     rateOf: (database: FilledDatabase) => Promise<number>,
     target: number | undefined,
   ): Promise<void> => {
-    const rates: (readonly [number, number])[] = [];
-    for (let round = 0; round < rig.options.rounds; round += 1) {
-      rig.options.say(`filled, round ${round + 1}: ${name}`);
-      rates.push([await rateOf(empty), await rateOf(full)]);
-    }
+    const rates = await rig.inRounds(
+      `filled, ${name}`,
+      async () => [await rateOf(empty), await rateOf(full)] as const,
+    );
     const ratio = median(rates.map(([without, withMany]) => withMany / without));
     rows.push({
       scenario: `filled, ${name}`,
       ceiling: `empty ${perSecond(median(rates.map(([without]) => without)))}`,
       measured: perSecond(median(rates.map(([, withMany]) => withMany))),
-      ...(target === undefined
-        ? { figure: ratio.toFixed(2), target: "-", met: true }
-        : atLeast(ratio, target)),
+      ...(target === undefined ? { figure: times(ratio) } : atLeast(ratio, target)),
       detail: rates,
     });
   };
@@ -143,8 +107,7 @@ async function readRate(rig: Rig, { port, token }: BenchServer, path: string): P
   const { ratePerS } = await rig.load.call("closed", {
     port,
     token,
-    expect: 200,
-    request: { method: "GET", path },
+    request: { path },
     connections: CONNECTIONS,
     warmUpMs: WARM_UP_MS,
     durationMs: DURATION_MS,

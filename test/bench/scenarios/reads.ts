@@ -1,8 +1,9 @@
 import { eventListings } from "../history.ts";
-import { ms } from "../row.ts";
-import type { Scenario } from "../scenario.ts";
+import type { Scenario } from "../rig.ts";
+import { latencies } from "../rounds.ts";
+import { atMost, ms, type Row } from "../row.ts";
 import { startServer } from "../server.ts";
-import { eventBody, PAUSED_ACTION } from "../workload.ts";
+import { PAUSED_ACTION, publishOf } from "../workload.ts";
 
 const READS_EACH = 300;
 const READS_PER_S = 140;
@@ -22,21 +23,10 @@ export const reads: Scenario = {
     const { port, token } = server;
     const durationMs = ((READS_EACH * listings.length) / READS_PER_S) * 1_000;
     const shared = { port, token, connections: CONNECTIONS, warmUpMs: WARM_UP_MS, durationMs };
+    const published = { ...shared, requests: [publishOf(PAUSED_ACTION)], ratePerS: PUBLISHES_PER_S };
+    const read = { ...shared, requests: listings.map(([, path]) => ({ path })), ratePerS: READS_PER_S };
     const [publishing, reading] = await rig.observe("reads", rig.historyName, server, () =>
-      Promise.all([
-        rig.load.call("paced", {
-          ...shared,
-          requests: [{ method: "POST", path: "/v1/events", body: eventBody(PAUSED_ACTION) }],
-          ratePerS: PUBLISHES_PER_S,
-          expect: 201,
-        }),
-        rig.load.call("paced", {
-          ...shared,
-          requests: listings.map(([, path]) => ({ method: "GET", path })),
-          ratePerS: READS_PER_S,
-          expect: 200,
-        }),
-      ]),
+      Promise.all([rig.load.call("paced", published), rig.load.call("paced", read)]),
     );
     // The next scenario on this folder waits until it has rested.
     if (rig.options.idle) rig.rests.begin("reads", rig.historyName, server);
@@ -44,17 +34,16 @@ export const reads: Scenario = {
 
     const unsent = publishing.unsent + reading.unsent;
     if (unsent > 0) rig.failures.push(`reads: ${unsent} requests were never sent`);
-    return listings.map(([name, path], which) => {
+    const rows: Row[] = [];
+    for (const [which, [name, path]] of listings.entries()) {
       const times = reading.latencies[which]!;
-      return {
+      rows.push({
         scenario: `reads, ${name}`,
-        ceiling: "-",
-        measured: `p50 ${ms(times.p50Ms)}, p99 ${ms(times.p99Ms)}`,
-        figure: ms(times.p99Ms),
-        target: `≤ ${TARGET_MS} ms`,
-        met: times.p99Ms <= TARGET_MS,
+        measured: latencies([times]),
+        ...atMost(times.p99Ms, TARGET_MS, ms),
         detail: { path, times, publishing: publishing.latencies },
-      };
-    });
+      });
+    }
+    return rows;
   },
 };

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { PacedLoopResult } from "../load-paced.ts";
-import type { Rig } from "../rig.ts";
-import { perSecond, type Row } from "../row.ts";
-import type { Scenario } from "../scenario.ts";
+import type { Rig, Scenario } from "../rig.ts";
+import { HISTORY_TARGET } from "../rounds.ts";
+import { atLeast, perSecond, type Row } from "../row.ts";
 import type { BenchServer } from "../server.ts";
-import { DELIVERED_ACTION, eventBody } from "../workload.ts";
+import { DELIVERED_ACTION, publishOf } from "../workload.ts";
 
 const TARGET_PER_S = 16_000;
 /** Tried upwards from this one while they hold, or downwards until one does. */
@@ -12,11 +12,10 @@ const FIRST_PER_S = 6_000;
 const STEPS_PER_S = [
   2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000, 12_000, 14_000, 16_000, 18_000, 20_000,
 ];
-const HISTORY_TARGET = 0.9;
 const DURATION_MS = 6_000;
 const CONNECTIONS = 64;
 /** For a server that was started a moment ago; what it does then is not judged. */
-const WARM_UP = { ratePerS: 3_000, durationMs: 2_000, connections: CONNECTIONS };
+const WARM_UP = { ratePerS: 3_000, durationMs: 2_000 };
 const SAMPLE_MS = 500;
 const PATH = "/fast/orders";
 /** How long after the last publish was due the last event may arrive. */
@@ -96,11 +95,7 @@ async function tryRate(rig: Rig, server: BenchServer, ratePerS: number): Promise
       backlogs.push(Math.max(due, answered) - deliveries);
     }
   })();
-  const { result, lastMs } = await publishPaced(rig, server, {
-    ratePerS,
-    durationMs: DURATION_MS,
-    connections: CONNECTIONS,
-  });
+  const { result, lastMs } = await publishPaced(rig, server, { ratePerS, durationMs: DURATION_MS });
   await sampling;
   const lastAfterMs = lastMs - (startedMs + DURATION_MS);
   const late = backlogs.slice(backlogs.length / 2);
@@ -121,16 +116,16 @@ async function tryRate(rig: Rig, server: BenchServer, ratePerS: number): Promise
 async function publishPaced(
   rig: Rig,
   { port, token }: BenchServer,
-  pace: { ratePerS: number; durationMs: number; connections: number },
+  pace: { ratePerS: number; durationMs: number },
 ): Promise<{ result: PacedLoopResult; lastMs: number }> {
   await rig.receiver.call("reset", { record: false });
   const result = await rig.load.call("paced", {
     ...pace,
     port,
     token,
-    requests: [{ method: "POST", path: "/v1/events", body: eventBody(DELIVERED_ACTION) }],
+    connections: CONNECTIONS,
+    requests: [publishOf(DELIVERED_ACTION)],
     warmUpMs: 0,
-    expect: 201,
   });
   const { answered } = result;
   const awaited = { path: PATH, deliveries: answered, timeoutMs: DRAIN_MS };
@@ -145,11 +140,8 @@ function absolute(best: number, steps: readonly Step[]): Row {
   const note = at === undefined ? "" : `, ${Math.max(...at.backlogs)} behind at most`;
   return {
     scenario: "sustained",
-    ceiling: "-",
     measured: `${perSecond(best)} events${note}`,
-    figure: perSecond(best),
-    target: `≥ ${perSecond(TARGET_PER_S)}`,
-    met: best >= TARGET_PER_S,
+    ...atLeast(best, TARGET_PER_S, perSecond),
     detail: steps,
   };
 }
@@ -159,9 +151,7 @@ function beside(name: string, best: number, kept: number, steps: readonly Step[]
     scenario: `sustained, ${name}`,
     ceiling: `empty ${perSecond(best)}`,
     measured: `${perSecond(best * kept)} events`,
-    figure: kept.toFixed(2),
-    target: `≥ ${HISTORY_TARGET.toFixed(2)}`,
-    met: kept >= HISTORY_TARGET,
+    ...atLeast(kept, HISTORY_TARGET),
     detail: steps,
   };
 }
