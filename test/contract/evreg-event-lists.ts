@@ -117,16 +117,6 @@ export function eventListsContract(open: OpenEvreg): void {
       expect(await rowids({ limit: 3, after: 5 })).toEqual([4, 3, 2]);
       expect(await rowids({ order: "asc", after: 7 })).toEqual([8]);
     });
-
-    it("has at most 500 on a page", async () => {
-      for (let batch = 0; batch < 2; batch++) {
-        const items = Array.from({ length: 300 }, () => newEvent({}, "a"));
-        await under.evreg.events.publishBatch(items);
-      }
-      const { data, meta } = await under.evreg.events.list({ limit: 500 });
-      expect(data).toHaveLength(500);
-      expect(meta).toEqual({ total: 607, page: 1, per_page: 500 });
-    });
   });
 
   describe("listing events without their payloads", () => {
@@ -241,21 +231,6 @@ export function eventListsContract(open: OpenEvreg): void {
       }
       expect(await rowids({}, await under.as(["read:shop"]))).toEqual([]);
       expect(await rowids({}, await under.as(["read:crm"]))).toEqual([8]);
-    });
-  });
-
-  describe("one event", () => {
-    const under = useSharedEvreg(open);
-
-    it("shows its deliveries", async () => {
-      await under.evreg.actions.create(newAction());
-      await subscribe(under.evreg, { subscription: "one" });
-      await subscribe(under.evreg, { subscription: "two" });
-      await publish(under.evreg);
-      const { rowid } = await publish(under.evreg);
-      const { data } = await under.evreg.events.deliveries(rowid);
-      expect(data.map(({ event_id }) => event_id)).toEqual([rowid, rowid]);
-      expect(new Set(data.map(({ subscription }) => subscription))).toEqual(new Set(["one", "two"]));
     });
   });
 

@@ -110,12 +110,6 @@ export function publishContract(open: OpenEvreg): void {
       expect(batch.data[0]?.payload.text()).toBe(text);
     });
 
-    it("are refused for an unknown action", async () => {
-      const error = await refusal(publish(under.evreg, newEvent({}, "user.deleted")), "not_found");
-      expect(error.details).toMatchObject({ field: "action", value: "user.deleted" });
-      expect(error.message).toContain("user.deleted");
-    });
-
     it.each([
       [{}, "email", null],
       [{ email: 7 }, "email", 7],

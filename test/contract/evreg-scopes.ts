@@ -281,12 +281,6 @@ export function scopesContract(open: OpenEvreg): void {
       expect(JSON.stringify(error.body())).not.toMatch(/shop(?!\.a)/);
       expect(error.details).toMatchObject({ field: "action", value: "shop.a" });
     });
-
-    it("without scopes nothing is allowed", async () => {
-      const nobody = await under.as(["admin:unrelated"]);
-      expect((await nobody.actions.list()).data).toEqual([]);
-      expect((await nobody.events.list()).meta.total).toBe(0);
-    });
   });
 
   describe("what is asked of a record", () => {

@@ -2,12 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { SubscriptionUpdate } from "../../src/domain/subscription.ts";
-import { claimRequest } from "../support/claim-request.ts";
 import {
   endDue,
   makeAny,
   newAction,
-  newEvent,
   newSubscription,
   publish,
   refusal,
@@ -95,22 +93,6 @@ export function settingsContract(open: OpenEvreg): void {
       }
       const { data } = await under.evreg.subscriptions.update(rowid, { ordered: false });
       expect(data).toMatchObject(NO_SETTINGS);
-    });
-
-    it("ordered: only the first in the order of publication shows when it is next", async () => {
-      const { evreg, clock, store } = under;
-      await subscribe(evreg, { action: "any", ordered: true });
-      for (let count = 0; count < 3; count += 1) await publish(evreg, newEvent({}, "any"));
-      const { data: waiting } = await evreg.deliveries.list();
-      expect(waiting.map((one) => [one.status, one.next_attempt_at])).toEqual([
-        ["pending", null],
-        ["pending", null],
-        ["pending", waiting[2]?.timestamped],
-      ]);
-      const request = claimRequest({ nowMs: clock.now(), most: 2 });
-      const { claims } = await store.queue.claim(request);
-      expect(claims.map(({ event }) => event.eventId)).toEqual([1]);
-      expect((await store.queue.claim(request)).claims).toEqual([]);
     });
   });
 
