@@ -3,9 +3,8 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { startProgram } from "../support/program.ts";
-import { finish, healed, useFault } from "./fault.ts";
+import { finish, healed, Load, register, useFault } from "./fault.ts";
 import { isLong, lengthOf, report } from "./length.ts";
-import { Load, register } from "./load.ts";
 
 // The promise under test: a server that runs out of file descriptors refuses work, stays, loses nothing, and is well again
 // soon after the load is gone.

@@ -1,22 +1,25 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { canTrace } from "../store/processes.ts";
 import { startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
+import { create, finish, Load, publish, register, useFault } from "./fault.ts";
 import { Ledger } from "./ledger.ts";
 import { isLong, lengthOf, report, someOf } from "./length.ts";
-import { create, publish } from "./load.ts";
 
 // The promise under test: a disk that fails to read or write, for a moment or for longer, costs nothing that was
-// acknowledged. evreg ends and says what happened, unless the engine tries again by itself; the data file stays whole.
+// acknowledged. evreg ends and says what happened, unless the engine tries again by itself; the data file stays whole. When the
+// disk says that it could not keep what was written, nobody is told that it did, and the server ends, as nobody knows what is on it.
 
+const { cases, "failed fsyncs": failedFsyncs } = lengthOf("faults/disk-errors");
 const CASES = someOf(
   ["evreg.db-wal", "evreg.db"].flatMap((file) =>
     ["pread64", "pwrite64"].flatMap((call) => [2, 1, 10].map((times) => ({ file, call, times }))),
   ),
-  lengthOf("faults/disk-errors").cases,
+  cases,
 );
 /** Some 80 of them fill the log, so that it is moved into the file, which is when it is read. */
 const FILLER = "x".repeat(200_000);
@@ -24,9 +27,36 @@ const MOST_EVENTS = 300;
 const EVENTS_AFTER = 20;
 const QUIET = ["--dev", "--log-level", "warn"];
 
+const fault = useFault();
 let folder: ReturnType<typeof temporaryFolder>;
 beforeEach(() => void (folder = temporaryFolder()));
 afterEach(() => folder.remove());
+
+test.skipIf(!canTrace())(
+  `fsync fails with EIO, ${failedFsyncs} times (skipped where strace may not trace)`,
+  { timeout: 30_000 + failedFsyncs * 10_000 },
+  async () => {
+    const { path, ledger, receiver } = fault;
+    for (let round = 0; round < failedFsyncs; round += 1) {
+      const server = await startProgram(path, ["--dev"]);
+      if (round === 0) await register(server.url, receiver.url);
+      const load = new Load(server.url, ledger, 200);
+      const before = ledger.acknowledged;
+      await until("events are acknowledged", () => ledger.acknowledged - before >= 50);
+      // From when it traces no call that makes something durable succeeds any more, and none has since it began.
+      await once(trace(server.child.pid, "fsync,fdatasync:error=EIO"), "spawn");
+      const { code, stderr } = await server.ended;
+      await load.stop();
+      expect(code, stderr).toBe(1);
+      expect(stderr).toContain("while a commit was made durable");
+      expect(stderr).toContain("Start evreg again.");
+    }
+    const last = await startProgram(path, ["--dev"]);
+    expect(await publish(last.url, ledger)).toBe(201);
+    await finish(last);
+    report("fsync failing", { failures: failedFsyncs, ...ledger.expectWhole(path) });
+  },
+);
 
 test.skipIf(!canTrace()).each(CASES)(
   "$times failed $call of $file (skipped where strace may not trace)",
@@ -86,10 +116,8 @@ test.skipIf(!isLong || !canTrace())(
 /** From when `isTracing`, so many calls on the file fail with EIO. */
 function failing(pid: number | undefined, path: string, call: string, times: number) {
   const out = join(folder.path, "strace");
-  const inject = `inject=${call}:error=EIO:when=1..${times}`;
-  const words = ["-f", "-qq", "-o", out, "-P", path, "-e", `trace=${call}`, "-e", inject, "-p", String(pid)];
-  const tracer: ChildProcess = spawn("strace", words, { stdio: "ignore" });
-  const ended = new Promise((resolve) => tracer.once("exit", resolve));
+  const tracer = trace(pid, `${call}:error=EIO:when=1..${times}`, "-o", out, "-P", path);
+  const ended = once(tracer, "exit");
   return {
     isTracing: () => /^TracerPid:\s*[1-9]/m.test(readFileSync(`/proc/${pid}/status`, "utf8")),
     failures: () => (existsSync(out) ? readFileSync(out, "utf8").split("(INJECTED)").length - 1 : 0),
@@ -99,4 +127,11 @@ function failing(pid: number | undefined, path: string, call: string, times: num
       await ended;
     },
   };
+}
+
+/** @param inject the calls, and what is done to them */
+function trace(pid: number | undefined, inject: string, ...words: readonly string[]): ChildProcess {
+  const calls = inject.slice(0, inject.indexOf(":"));
+  const all = ["-f", "-qq", "-e", `trace=${calls}`, "-e", `inject=${inject}`, ...words, "-p", String(pid)];
+  return spawn("strace", all, { stdio: "ignore" });
 }

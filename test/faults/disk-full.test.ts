@@ -6,9 +6,8 @@ import { post } from "../support/post.ts";
 import { startProgram } from "../support/program.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
-import { finish, healed, useFault } from "./fault.ts";
+import { finish, healed, Load, publish, register, useFault } from "./fault.ts";
 import { isLong, lengthOf, report } from "./length.ts";
-import { Load, publish, register } from "./load.ts";
 
 // The promise under test: with the disk full nothing is answered 2xx that is not kept, callers are told to come back, and
 // once there is room the server is well again by itself.

@@ -9,10 +9,9 @@ import { fileSql } from "../support/file-sql.ts";
 import { freePort } from "../support/free-port.ts";
 import { launchProgram, startProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
-import { useFault } from "./fault.ts";
+import { Load, register, settled, useFault } from "./fault.ts";
 import { ALL_ATTEMPTS } from "./ledger.ts";
 import { lengthOf, report, rounds } from "./length.ts";
-import { Load, register, settled } from "./load.ts";
 
 // The promise under test: what was answered 201 is never lost, and nothing is stored twice, however the process dies; and a
 // stream that goes on shows each event once and in order.

@@ -1,15 +1,15 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { cleanEnv, startProgram, STARTED_BY, temporaryFolder } from "../support/program.ts";
+import { startCommand, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { inLongForm, lengthOf, report } from "./length.ts";
-import { settled } from "./load.ts";
+import { settled } from "./fault.ts";
 
 // The promise under test: a listener loses nothing, whichever side dies or sleeps, and repeats only what was under way.
 
@@ -74,16 +74,10 @@ async function prepare(evreg: Evreg, action: string, count: number): Promise<voi
 
 /** Starts `evreg listen` for one action. */
 function startListener(url: string, action: string): ChildProcess {
-  const [command = "", ...words] = STARTED_BY;
   const names = ["--action", action, "--application", "listen", "--subscription", action];
-  const forward = [
-    "--forward-to",
-    `http://127.0.0.1:${receiver.port}/${action}`,
-    "--concurrency",
-    String(CONCURRENCY),
-  ];
-  const options = { env: cleanEnv({ EVREG_URL: url }), stdio: "ignore" } as const;
-  return spawn(command, [...words, "listen", ...names, ...forward, "--lease", `${LEASE_MS}ms`], options);
+  const to = ["--forward-to", `http://127.0.0.1:${receiver.port}/${action}`];
+  const limits = ["--concurrency", String(CONCURRENCY), "--lease", `${LEASE_MS}ms`];
+  return startCommand(["listen", ...names, ...to, ...limits], { env: { EVREG_URL: url } }).child;
 }
 
 async function kill(child: ChildProcess): Promise<void> {

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -10,10 +9,9 @@ import { RawJson } from "../../src/json/raw-json.ts";
 import type { MoveReport } from "../../src/store/move/move.ts";
 import { sharedCluster } from "../support/postgres.ts";
 import {
-  cleanEnv,
   type RunningProgram,
   runProgram,
-  STARTED_BY,
+  startCommand,
   startProgram,
   temporaryFolder,
 } from "../support/program.ts";
@@ -94,9 +92,7 @@ async function moved(from: string, to: string): Promise<MoveReport> {
 
 /** Starts a move, and kills it as soon as this much has arrived. */
 async function killedMove(from: string, to: string, arrived: () => Promise<number>, least: number) {
-  const [program, ...words] = [...STARTED_BY, "move", "--from", from, "--to", to];
-  const child = spawn(program, words, { env: cleanEnv(), stdio: "ignore" });
-  const ended = new Promise((resolve) => child.once("close", resolve));
+  const { child, ended } = startCommand(["move", "--from", from, "--to", to]);
   const isThere = async (): Promise<boolean> => (await arrived().catch(() => 0)) >= least;
   await until("some of it to arrive", async () => child.exitCode !== null || (await isThere()), LIMIT_MS);
   child.kill("SIGKILL");

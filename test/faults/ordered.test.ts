@@ -4,9 +4,8 @@ import { expect } from "vitest";
 import { fileSql } from "../support/file-sql.ts";
 import { launchProgram, startProgram } from "../support/program.ts";
 import type { ReceivedRequest } from "../support/receiver.ts";
-import { finish, useFault } from "./fault.ts";
+import { create, finish, publish, useFault } from "./fault.ts";
 import { inLongForm, lengthOf, report } from "./length.ts";
-import { create, publish } from "./load.ts";
 
 // The promise under test: an ordered subscription's handler never gets an event after a later one, however often either of
 // the two sides fails, and where it blocks, none before the one before was taken. Half of them are keys of two subscriptions

@@ -15,7 +15,7 @@ import {
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Ledger } from "./ledger.ts";
 import { isLong, lengthOf, report } from "./length.ts";
-import { Load } from "./load.ts";
+import { Load } from "./fault.ts";
 import { ended, eventsIn, makeData } from "./power-cut/data.ts";
 import { cannotRecord, Recording } from "./power-cut/recording.ts";
 import { ReportedFiles } from "./power-cut/reported-files.ts";

@@ -8,7 +8,7 @@ import { post } from "../support/post.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { Ledger } from "./ledger.ts";
 import { inLongForm, lengthOf, report } from "./length.ts";
-import { publish, register } from "./load.ts";
+import { publish, register } from "./fault.ts";
 import { cannotRecord, type Image, type Moment, Recording } from "./power-cut/recording.ts";
 
 // The promise under test: what was answered 201 is there after a cut of the power at any moment, whatever the disk made of

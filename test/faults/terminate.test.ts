@@ -1,9 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect } from "vitest";
 import { startProgram } from "../support/program.ts";
-import { finish, useFault } from "./fault.ts";
+import { finish, Load, register, useFault } from "./fault.ts";
 import { inLongForm, lengthOf, report } from "./length.ts";
-import { Load, register } from "./load.ts";
 
 // The promise under test: a stop in order loses nothing, sends nothing twice to a handler that answers in time, and takes
 // no longer than the shutdown deadline.

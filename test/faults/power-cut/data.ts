@@ -4,7 +4,7 @@ import { fileSql } from "../../support/file-sql.ts";
 import { post } from "../../support/post.ts";
 import { type Outcome, startProgram } from "../../support/program.ts";
 import { Ledger } from "../ledger.ts";
-import { publish, register } from "../load.ts";
+import { publish, register } from "../fault.ts";
 
 export async function ended(run: Promise<Outcome>): Promise<Outcome> {
   const outcome = await run;
