@@ -17,8 +17,6 @@ export interface ConsumeOptions {
   readonly leaseMs?: number;
   /** Who takes them, as `deliveries get` shows it; the token's name unless told. */
   readonly consumer?: string;
-  /** ID of a subscription: what comes is signed as its deliveries are. Needs the scope `write` for its application. */
-  readonly signAs?: number;
   /** Ends it: what was not begun goes back, and what is under way is waited for. */
   readonly signal?: AbortSignal;
   /** Called with why the server cannot be asked; it is asked again soon. */
@@ -177,13 +175,12 @@ class Consumer {
   }
 
   async #claim(): Promise<void> {
-    const { signal, consumer, signAs, disconnected } = this.#options;
+    const { signal, consumer, disconnected } = this.#options;
     const claim = {
       max: this.#concurrency - this.#held.size,
       wait_ms: PULL_LIMITS.waitMaxMs,
       lease_ms: this.#leaseMs,
       ...(consumer === undefined ? {} : { consumer }),
-      ...(signAs === undefined ? {} : { sign_as: signAs }),
     };
     const backoff = new Backoff(MAX_WAIT_MS);
     while (!this.#isEnded) {

@@ -9,7 +9,6 @@ import { forwardTo, type LocalAttempt, localUrl } from "../cli/listen/forward.ts
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { listenReport } from "../cli/listen/report.ts";
 import { nameOf, noteOthers, subscriptionsFor } from "../cli/listen/subscriptions.ts";
-import { secretOfFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { durationRange } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
@@ -32,15 +31,13 @@ export class Listen extends TargetCommand {
 
 Two listeners of one name share its events, each gets a part: it is for a program. To only watch, use evreg events tail, which shows all events to everybody who runs it and makes no subscription; or give each listener a name of its own with --subscription.
 
-What it forwards is signed with the secret of its own subscription, which is shown when it is made. --secret-of signs with that of another one. Ctrl-C and SIGTERM end it: what is under way has five seconds, then it goes back to the server, and so does what was not begun.
+What it forwards is signed with the secret of its own subscription, which is shown when it is made. A program that verifies has to know that one. Ctrl-C and SIGTERM end it: what is under way has five seconds, then it goes back to the server, and so does what was not begun.
 
 It needs a token with the scopes listen and read, or one that may write.`;
   static override examples = examples("evreg listen", {
     "Forward events to a program on this machine":
       "evreg listen --action order.created --forward-to localhost:3000/hooks",
     "Also those of the last hour": "evreg listen --action order.created --since 1h --forward-to 3000",
-    "To a program that verifies with the secret of a subscription":
-      "evreg listen --action order.created --forward-to 3000 --secret-of billing/invoices",
     "Run a command for each": "evreg listen --action order.created --exec 'jq .id'",
   });
   static override flags = {
@@ -67,7 +64,6 @@ It needs a token with the scopes listen and read, or one that may write.`;
     }),
     application: textFlag("The subscribing application (default: that of the token, else listen).", "NAME"),
     subscription: textFlag("Name of the subscription (default: listen-USER@HOST).", "NAME"),
-    "secret-of": secretOfFlag,
     ordered: Flags.boolean({ summary: "One at a time, in the order in which they were published." }),
     concurrency: numberFlag(
       `Most events under way at a time, 1 to ${PULL_LIMITS.claimMax} (default ${CONCURRENCY}).`,
@@ -95,16 +91,11 @@ It needs a token with the scopes listen and read, or one that may write.`;
       flags,
       async (evreg) => {
         const wanted = { application, subscription, actions, ordered };
-        const secretOf = flags["secret-of"];
-        const signer =
-          secretOf === undefined
-            ? undefined
-            : (await evreg.subscriptions.get(await subscriptionId(evreg, secretOf))).data;
-        const subscriptions = await subscriptionsFor(evreg, wanted, signer);
+        const subscriptions = await subscriptionsFor(evreg, wanted);
         await noteOthers(evreg, subscriptions);
         if (since !== undefined) await replaySince(evreg, subscriptions, since);
         note(`Listening: ${subscriptions.map(nameOf).join(", ")}. ${what}`);
-        const taking = { concurrency, leaseMs, signAs: signer?.rowid, signal, graceMs: GRACE_MS, max };
+        const taking = { concurrency, leaseMs, signal, graceMs: GRACE_MS, max };
         await listen(evreg, subscriptions, { attempt, report, ...taking });
       },
       { serverFor: "listen" },

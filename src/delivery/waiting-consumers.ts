@@ -9,7 +9,7 @@ import {
 import type { Subscription } from "../domain/subscription.ts";
 import { Alarm } from "../runtime/clock.ts";
 import { Shares } from "../runtime/shares.ts";
-import type { Claim, ClaimedSubscription, ConsumerAnswer, PullConsumer } from "../store/queue.ts";
+import type { Claim, ConsumerAnswer, PullConsumer } from "../store/queue.ts";
 import type { EngineParts } from "./parts.ts";
 import type { PullAttempts } from "./pull-attempts.ts";
 
@@ -26,10 +26,8 @@ const EMPTY_GAP_MS = 10;
 const EXPIRY_STEP_MS = 1_000;
 
 /** A claim of a consumer, checked. */
-interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
+interface PullRequest extends Required<NewClaim> {
   readonly subscription: number;
-  /** Signs instead of it. */
-  readonly signer?: ClaimedSubscription;
   /** Each caller has one value here. */
   readonly caller: unknown;
 }
@@ -249,13 +247,12 @@ export class WaitingConsumers {
 
   async #serve(waiter: Waiter, claims: readonly Claim[], nowMs: number): Promise<void> {
     this.#remove(waiter);
-    const { lease_ms: leaseMs, signer } = waiter.request;
-    const signed = signer === undefined ? claims : claims.map((claim) => signedBy(signer, claim));
+    const { lease_ms: leaseMs } = waiter.request;
     this.#leasedFor(leaseMs);
     const isWanted = (): boolean => !waiter.isGone && !this.#isClosed;
     let deliveries: readonly PulledDelivery[];
     try {
-      deliveries = await this.#parts.attempts.prepare(signed, nowMs, leaseMs, isWanted);
+      deliveries = await this.#parts.attempts.prepare(claims, nowMs, leaseMs, isWanted);
     } catch (error) {
       return waiter.answer.reject(error);
     }
@@ -265,11 +262,4 @@ export class WaitingConsumers {
     this.#dueAtMs = -Infinity;
     this.#advance();
   }
-}
-
-/** A claim with the secrets and the bearer value of another subscription; all else is that of its own. */
-function signedBy(signer: ClaimedSubscription, claim: Claim): Claim {
-  const { subscriptionId, application, name, handler, maxRetries, settings } = claim.subscription;
-  const own = { subscriptionId, application, name, handler, maxRetries, settings };
-  return { ...claim, subscription: { ...signer, ...own } };
 }

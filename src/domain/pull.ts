@@ -1,5 +1,5 @@
 import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
-import { type BodyOf, bodySchema, label, rowid } from "./request.ts";
+import { type BodyOf, bodySchema, label } from "./request.ts";
 
 // How consumers take the deliveries of a pull subscription, and say what became of them.
 
@@ -98,11 +98,6 @@ export const NEW_CLAIM = bodySchema("NewClaim", {
     ...label,
     description: "Who takes them, for `GET /v1/deliveries/{id}`; the token's name unless given.",
     examples: ["worker-3"],
-  },
-  sign_as: {
-    ...rowid,
-    description:
-      "A subscription: the deliveries are signed, and have the bearer value, as those of that one. For trying a receiver that verifies them. Needs the scope `write` for its application, and is audited.",
   },
 });
 

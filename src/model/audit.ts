@@ -7,6 +7,7 @@ export const AUDITED_CHANGES = [
   "subscription.created",
   "subscription.updated",
   "subscription.secret_rotated",
+  // Only by earlier versions.
   "subscription.secret_used",
   "subscription.deleted",
   "token.created",

@@ -11,7 +11,6 @@ import type { Store } from "../store/store.ts";
 import type { ActionCache, PayloadValidator } from "./compiled-actions.ts";
 import type { TokenCache } from "./tokens/token-cache.ts";
 import type { SchemaChecks } from "./schema-checks.ts";
-import type { SecretUses } from "./tokens/secret-uses.ts";
 import type { Feed } from "./stream/feed.ts";
 import type { StatsRecorder } from "./stats/recorder.ts";
 import type { StoredEvents } from "./stored-events.ts";
@@ -42,7 +41,6 @@ export interface ServiceContext extends ServiceParts {
   readonly payloads: PayloadValidator;
   readonly schemaChecks: SchemaChecks;
   readonly tokens: TokenCache;
-  readonly secretUses: SecretUses;
   /** Takes what happens, for streams. */
   readonly feed: Feed;
 }
@@ -71,12 +69,7 @@ export interface Background {
     readonly pulls: {
       /** Leases deliveries, or waits for the first. */
       claim(
-        request: Required<Omit<NewClaim, "sign_as">> & {
-          readonly subscription: number;
-          readonly caller: unknown;
-          /** Signs instead of it. */
-          readonly signer?: ClaimedSubscription;
-        },
+        request: Required<NewClaim> & { readonly subscription: number; readonly caller: unknown },
         signal?: AbortSignal,
       ): Promise<readonly PulledDelivery[]>;
       /** How many wait for deliveries of a subscription. */

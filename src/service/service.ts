@@ -38,7 +38,6 @@ import { checkQuery, omitUndefined, timeRange } from "./requests.ts";
 import { readStats } from "./stats/read.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionPages, subscriptionsPort } from "./subscriptions.ts";
-import { SecretUses } from "./tokens/secret-uses.ts";
 import { TokenCache } from "./tokens/token-cache.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
 
@@ -100,7 +99,6 @@ export function createService(options: ServiceOptions): Service {
     ...shared,
     feed,
     tokens,
-    secretUses: new SecretUses(store, clock),
     payloads,
     actions: new ActionCache(store),
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),

@@ -242,14 +242,9 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const { rowid: subscription } = await pullable(id);
       const { leaseDefaultMs } = PULL_LIMITS;
       const body = readBody<NewClaim>(NEW_CLAIM, input, { consumer: checkLabel });
-      const { max = 1, wait_ms = 0, lease_ms = leaseDefaultMs, sign_as: signAs } = body;
+      const { max = 1, wait_ms = 0, lease_ms = leaseDefaultMs } = body;
       const { consumer = access.principal.name } = body;
       const request = { subscription, caller: access.caller, max, wait_ms, lease_ms, consumer };
-      if (signAs !== undefined) {
-        await writable(signAs);
-        const signer = await context.secretUses.signer(signAs, consumer, access.actor);
-        Object.assign(request, { signer });
-      }
       const pulls = pullsOf(background);
       const data = await pulls.claim(request, signal);
       if (data.length === 0 || (await context.tokens.holds(access.principal))) return { data };

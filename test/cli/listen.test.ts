@@ -54,7 +54,7 @@ const report = () => Promise.reject(new Error("nothing is to be reported"));
 /** Listens to the one subscription within this process. */
 async function listenHere(id: number, options: Pick<ListenOptions, "attempt" | "signal">) {
   const { data: subscription } = await served.evreg.subscriptions.get(id);
-  const usual = { concurrency: 1, leaseMs: 600_000, signAs: undefined, graceMs: 0, max: undefined, report };
+  const usual = { concurrency: 1, leaseMs: 600_000, graceMs: 0, max: undefined, report };
   return startListening(served.evreg, [subscription], { ...usual, ...options });
 }
 
@@ -236,40 +236,12 @@ test("a fault while an event is handled ends the listener, and the delivery goes
   expect(await deliveryOf(id)).toMatchObject(WENT_BACK);
 });
 
-test("a program that answers 401 is said to know another secret, once, and gets the signature that it knows", async () => {
-  const known = await subscribe(served.evreg, name, { active: false });
+test("a program that answers 401 is said to know another secret, once", async () => {
   await subscribed({ retry_schedule: [0] });
   await publish();
   receiver.script({ status: 401 }, { status: 401 });
   const { stderr } = await listen(2, "--forward-to", receiver.url);
   expect(stderr.match(/The program answers 401\./g)).toHaveLength(1);
-  expect(stderr).toContain("add --secret-of APPLICATION/SUBSCRIPTION");
-  const before = receiver.requests.length;
-  await publish();
-  const secretOf = await listen(1, "--forward-to", receiver.url, "--secret-of", `billing/${name}`);
-  expect(secretOf.code).toBe(0);
-  expect(secretOf.stderr).not.toContain("whsec_");
-  const [sent] = receiver.requests.slice(before);
-  expect(verify(sent!.headers, sent!.body, known.secret)).toMatchObject({ action: "order.created" });
-});
-
-test("a subscription made with --secret-of says whose secret signs, and not its own", async () => {
-  await subscribe(served.evreg, name, { active: false });
-  await publish();
-  const { stderr } = await listen(1, "--since", "1h", "--secret-of", `billing/${name}`);
-  expect(stderr).toContain(`Its deliveries are signed with the secret of billing/${name} to order.created (`);
-  expect(stderr).not.toContain("whsec_");
-});
-
-test("what cannot be is refused before a subscription is made", async () => {
-  const line = `listen ${named().join(" ")} --max`;
-  await served.expectEach([
-    [`${line} 1 --secret-of nobody/none`, 3, "", /^(?!.*Made the)/s],
-    [`${line} 1 --since yesterday`, 2, "", /--since: must be an ISO 8601 .*a date.*1h or 2d/s],
-    [`${line} 0`, 2, "", /--max: takes a number from 1, not 0\./],
-    [["listen", "--exec", " "], 2, "", /--exec: name the command/],
-  ]);
-  expect(await own()).toBeUndefined();
 });
 
 test("programs read a line of JSON for each", async () => {

@@ -40,30 +40,6 @@ export function pullContract(open: OpenEvreg): void {
     const pull = (given: Partial<NewSubscription> = {}) => pullOf(under, given);
     const send = (payload: object = {}) => publish(under.evreg, newEvent(payload));
 
-    it("are signed as the deliveries of another subscription, for whoever may write there, and that is audited", async () => {
-      const { id, claim, finish } = await pull({ application: "laptop", subscription: "mine" });
-      const bearer_token = "what-the-handler-knows";
-      const other = await subscribe(under.evreg, { active: false, bearer_token });
-      await publish(under.evreg);
-      const [taken] = await claim({ sign_as: other.rowid });
-      expect(taken!.headers["Authorization"]).toBe(`Bearer ${bearer_token}`);
-      const verified = verify(taken!.headers, taken!.body, other.secret, { nowMs: under.clock.now() });
-      expect(verified).toMatchObject({ action: "user.created" });
-      await finish("failed", taken!, { reason: `${other.secret} is no secret of mine` });
-      const { data: failed } = await under.evreg.deliveries.get(taken!.delivery_id);
-      expect(JSON.stringify(failed)).not.toContain(other.secret);
-      await claim({ sign_as: other.rowid });
-      const used = (await under.evreg.audit.list()).data.filter(
-        ({ change }) => change === "subscription.secret_used",
-      );
-      expect(used).toMatchObject([{ record_id: other.rowid, members: [{ member: "consumer" }] }]);
-      const listener = await under.as(["listen", "read"]);
-      await refusal(listener.subscriptions.claim(id, { sign_as: other.rowid }), "forbidden");
-      const elsewhere = await under.as(["listen", "read", "write:laptop"]);
-      await refusal(elsewhere.subscriptions.claim(id, { sign_as: other.rowid }), "forbidden");
-      await refusal(under.evreg.subscriptions.claim(id, { sign_as: 999 }), "not_found");
-    });
-
     it("have no handler, and keep their mode", async () => {
       const { subscriptions } = under.evreg;
       const { data } = await subscriptions.create({

@@ -14,8 +14,6 @@ export interface ListenOptions {
   readonly report: ListenReport;
   readonly concurrency: number;
   readonly leaseMs: number;
-  /** The subscription whose secret signs, in place of its own. */
-  readonly signAs: number | undefined;
   /** Ends it: what is under way is waited for, but no longer than the grace, and then goes back. */
   readonly signal: AbortSignal;
   readonly graceMs: number;
@@ -29,7 +27,7 @@ const UNAUTHORIZED = 401;
 export async function listen(
   evreg: Evreg,
   subscriptions: readonly Subscription[],
-  { attempt, report, concurrency, leaseMs, signAs, signal, graceMs, max = Infinity }: ListenOptions,
+  { attempt, report, concurrency, leaseMs, signal, graceMs, max = Infinity }: ListenOptions,
 ): Promise<void> {
   const ending = new AbortController();
   /** Aborted when what is still under way goes back. */
@@ -66,7 +64,7 @@ export async function listen(
       ? await delivery.done({ ...answer, ...(reason === "" ? {} : { reason }) })
       : await delivery.fail(reason, { ...answer, ...(errorCode === undefined ? {} : { errorCode }) });
     connection.answered();
-    if (status === UNAUTHORIZED && signAs === undefined) noteOnce(OTHER_SECRET);
+    if (status === UNAUTHORIZED) noteOnce(OTHER_SECRET);
     await report({ delivery, result, durationMs, finished });
     if (finished.status === "failed") noteOnce(givenUpText(subscription));
   };
@@ -77,7 +75,6 @@ export async function listen(
       concurrency,
       leaseMs,
       consumer: listenerName(),
-      ...(signAs === undefined ? {} : { signAs }),
       signal: AbortSignal.any([ending.signal, full.signal]),
       disconnected: connection.lost,
     };
@@ -109,7 +106,7 @@ export async function listen(
 
 /** Why a program that verifies signatures may answer 401. */
 const OTHER_SECRET =
-  "The program answers 401. If it verifies signatures: these are made with the secret of the listener's own subscription. To sign with the secret that the program knows, add --secret-of APPLICATION/SUBSCRIPTION, which takes the scope write for that application.";
+  "The program answers 401. If it verifies signatures: these are made with the secret of the listener's own subscription, which the program has to know. It was shown when the subscription was made; evreg subscriptions rotate-secret makes another.";
 
 /** Says of what is not tried again what to type. */
 function givenUpText({ rowid }: Subscription): string {

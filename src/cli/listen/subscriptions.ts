@@ -39,22 +39,15 @@ export function isOfListener({ subscription, expires_after_ms: expires }: Subscr
   return expires !== null && subscription.startsWith(OWN_NAME) && subscription.includes("@");
 }
 
-/**
- * The pull subscriptions to the actions, one for each. What is not there is made, and the secret that signs its deliveries shown.
- * @param signer whose secret signs them instead
- */
-export async function subscriptionsFor(
-  evreg: Evreg,
-  listened: Listened,
-  signer?: Subscription,
-): Promise<Subscription[]> {
+/** The pull subscriptions to the actions, one for each. What is not there is made, and the secret that signs its deliveries shown. */
+export async function subscriptionsFor(evreg: Evreg, listened: Listened): Promise<Subscription[]> {
   const application = listened.application ?? (await applicationOf(evreg));
   const subscription = listened.subscription ?? `${OWN_NAME}${listenerName()}`;
   const named = await listNamed(evreg, application, subscription);
   const subscriptions: Subscription[] = [];
   for (const action of new Set(listened.actions)) {
     const wanted = { application, subscription, action, ordered: listened.ordered };
-    const one = named.find((known) => known.action === action) ?? (await make(evreg, wanted, signer));
+    const one = named.find((known) => known.action === action) ?? (await make(evreg, wanted));
     mustFit(one, wanted);
     subscriptions.push(one);
   }
@@ -87,11 +80,7 @@ async function applicationOf(evreg: Evreg): Promise<string> {
 
 type Wanted = Pick<Subscription, "application" | "subscription" | "action" | "ordered">;
 
-async function make(
-  { subscriptions }: Evreg,
-  wanted: Wanted,
-  signer: Subscription | undefined,
-): Promise<Subscription> {
+async function make({ subscriptions }: Evreg, wanted: Wanted): Promise<Subscription> {
   const input = {
     ...wanted,
     mode: "pull",
@@ -101,8 +90,9 @@ async function make(
   } as const;
   try {
     const { secret, ...created } = (await subscriptions.create(input)).data;
-    const signing = signer === undefined ? `${secret} (shown only now)` : `the secret of ${nameOf(signer)}`;
-    note(`Made the subscription ${nameOf(created)}. Its deliveries are signed with ${signing}.`);
+    note(
+      `Made the subscription ${nameOf(created)}. Its deliveries are signed with ${secret} (shown only now).`,
+    );
     return created;
   } catch (error) {
     // A token may be allowed to listen, and not to list what is there.

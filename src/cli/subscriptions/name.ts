@@ -22,15 +22,8 @@ export const subscriptionArg = Args.custom<TypedSubscription>({ parse })({
   ignoreStdin: true,
 });
 
-const subscriptionFlagWith = Flags.custom<TypedSubscription>({ parse, helpValue: "ID|NAME" });
-
-export const subscriptionFlag = subscriptionFlagWith({
+export const subscriptionFlag = Flags.custom<TypedSubscription>({ parse, helpValue: "ID|NAME" })({
   summary: "Only to this subscription: its ID, or its name such as billing/invoices.",
-});
-
-export const secretOfFlag = subscriptionFlagWith({
-  summary:
-    "Sign with the secret of this subscription, for a program that verifies as its handler does; takes the scope write for its application.",
 });
 
 /**

@@ -66,12 +66,6 @@ export const OPERATIONS = {
       }),
     ),
     rotateSecret: kept(audited("subscription.secret_rotated", subscriptions.rotateSecret)),
-    noteSecretUse: write(async (sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
-      const used = await subscriptions.findSubscription(sql, id);
-      if (used === undefined) return;
-      const members = newValue("consumer", consumer);
-      await recordChange(sql, { change: "subscription.secret_used", ...subjectOf(used), members }, nowMs, by);
-    }),
     deleteSubscription: kept(audited("subscription.deleted", subscriptions.deleteSubscription)),
   },
   events: {
