@@ -132,7 +132,7 @@ export async function compose(options: ComposeOptions) {
       Promise.all([
         import("../service/service.ts"),
         import("../service/validation-thread.ts"),
-        import("../service/stats/recorder.ts"),
+        import("../service/stats.ts"),
       ]),
     ),
   ]);

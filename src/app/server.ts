@@ -110,8 +110,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       { openListeners },
       { Engine },
       { ReplayRunner },
-      { createRetention },
-      { createSubscriptionExpiry },
+      { createRetention, createSubscriptionExpiry },
     ] = await loading;
     const { auth, limits, ui } = config;
     const ending = new AbortController();
@@ -230,7 +229,6 @@ async function loadServerParts() {
     import("../delivery/engine.ts"),
     import("../delivery/replay-runner.ts"),
     import("../service/retention.ts"),
-    import("../service/subscription-expiry.ts"),
     // For `metricsOf`: at the first scrape another build may have taken its place.
     import("../metrics/registry.ts"),
   ]);

@@ -3,7 +3,7 @@ import type { LookupFunction } from "node:net";
 import { type AddressRules, canonicalAddress, reachedAddresses } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";
 import { isLocalAddress } from "../runtime/local-addresses.ts";
-import { type HostNames, lookupError } from "./dns/resolver.ts";
+import { type HostNames, lookupError } from "./host-names.ts";
 
 /** Each address is checked, which takes the main thread a few microseconds. */
 const MAX_ADDRESSES = 256;

@@ -1,16 +1,12 @@
 import { actionName, type BodySchema, type JsonSchema, rowid as id } from "../domain/request.ts";
 import { SERVICE_WEBHOOK_BODIES, WEBHOOK_BODY, WEBHOOK_HEADERS } from "../domain/webhook.ts";
 import { ACTION_ROUTES } from "./routes/actions.ts";
-import { BACKUP_ROUTE } from "./routes/backup.ts";
-import { DELIVERY_ROUTES } from "./routes/deliveries.ts";
 import { EVENT_ROUTES } from "./routes/events.ts";
 import { OPERATION_ROUTES } from "./routes/operations.ts";
 import { RECORDS } from "./routes/records.ts";
-import { REPLAY_ROUTES } from "./routes/replays.ts";
 import type { Field } from "../model/field.ts";
 import { SUBSCRIPTION } from "../model/subscription.ts";
 import { type TokenRequirement, type DocumentedAnswer, ref, routeAt, type Route } from "./routes/route.ts";
-import { STREAM_ROUTE } from "./routes/stream.ts";
 import { SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
 import { TOKEN_ROUTES } from "./routes/tokens.ts";
 
@@ -244,10 +240,6 @@ export const ROUTES: readonly Route[] = [
   ...ACTION_ROUTES,
   ...EVENT_ROUTES,
   ...SUBSCRIPTION_ROUTES,
-  ...DELIVERY_ROUTES,
-  ...REPLAY_ROUTES,
   ...TOKEN_ROUTES,
-  STREAM_ROUTE,
   ...OPERATION_ROUTES,
-  BACKUP_ROUTE,
 ];

@@ -6,8 +6,15 @@ import { type Certificate, type CertificateFiles, readCertificate } from "../run
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { localAddresses, urlOf } from "../runtime/local-addresses.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
-import { answerNoAddress, answerParserError } from "./connection-errors.ts";
-import { type ConnectionLimits, Connections, inTurns, isEnding, newestAnswer } from "./connections.ts";
+import {
+  answerNoAddress,
+  answerParserError,
+  type ConnectionLimits,
+  Connections,
+  inTurns,
+  isEnding,
+  newestAnswer,
+} from "./connections.ts";
 import { listenAt } from "./listen.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {

@@ -25,7 +25,6 @@ import { breaksOf, type Compare, READ_SCHEMAS, updateAction } from "./action-upd
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { checkNewEvent } from "./publisher.ts";
-import { shownFailures, takesNoEvents } from "./refusals.ts";
 import {
   actionOf,
   allOf,
@@ -36,6 +35,8 @@ import {
   omitUndefined,
   pagesOf,
   readBody,
+  shownFailures,
+  takesNoEvents,
 } from "./requests.ts";
 
 /** All actions, by name. */

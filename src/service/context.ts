@@ -9,10 +9,10 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Claim, ClaimedSubscription, RecordClaim } from "../store/queue.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache, PayloadValidator } from "./compiled-actions.ts";
-import type { TokenCache } from "./tokens/token-cache.ts";
-import type { SchemaChecks } from "./schema-checks.ts";
+import type { TokenCache } from "./tokens.ts";
+import type { SchemaChecks } from "./caller-turns.ts";
 import type { Feed } from "./stream/feed.ts";
-import type { StatsRecorder } from "./stats/recorder.ts";
+import type { StatsRecorder } from "./stats.ts";
 import type { StoredEvents } from "./stored-events.ts";
 import type { ValidationThread } from "./validation-thread.ts";
 

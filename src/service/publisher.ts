@@ -22,8 +22,16 @@ import type { Claim } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { LoadedAction } from "./compiled-actions.ts";
 import type { ServiceContext } from "./context.ts";
-import { keyConflict, nonConforming, refusalsIn, schemaKeepsChanging, takesNoEvents } from "./refusals.ts";
-import { checkQuery, missingAction, notFound } from "./requests.ts";
+import {
+  checkQuery,
+  keyConflict,
+  missingAction,
+  nonConforming,
+  notFound,
+  refusalsIn,
+  schemaKeepsChanging,
+  takesNoEvents,
+} from "./requests.ts";
 
 /** How often a publish is tried again because its schema changed meanwhile. */
 const MAX_TRIES = 20;

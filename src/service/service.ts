@@ -22,7 +22,7 @@ import { Access } from "./auth.ts";
 import { ActionCache, PayloadValidator } from "./compiled-actions.ts";
 import type { ServiceContext, ServiceParts } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
-import { diagnose, type ServiceEnvironment } from "./doctor/doctor.ts";
+import { diagnose, type ServiceEnvironment } from "./doctor.ts";
 import {
   eventDeliveryPages,
   type EventPart,
@@ -31,15 +31,14 @@ import {
   eventReads,
 } from "./events.ts";
 import { publishing } from "./publisher.ts";
-import { SchemaChecks } from "./schema-checks.ts";
+import { SchemaChecks } from "./caller-turns.ts";
 import { Feed } from "./stream/feed.ts";
 import { viewOf } from "./stream/view.ts";
 import { checkQuery, omitUndefined, timeRange } from "./requests.ts";
-import { readStats } from "./stats/read.ts";
+import { readStats } from "./stats.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionPages, subscriptionsPort } from "./subscriptions.ts";
-import { TokenCache } from "./tokens/token-cache.ts";
-import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
+import { bootstrapToken, TokenCache, tokensPort } from "./tokens.ts";
 
 export interface ServiceOptions extends ServiceParts {
   readonly version: string;

@@ -2,7 +2,7 @@ import type { WarningMeta } from "../domain/action.ts";
 import { ATTEMPT_LIMITS, ATTEMPT_QUERY, withoutRefusal } from "../domain/delivery.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
-import { checkActionPattern, checkLabel, isPattern } from "../domain/names.ts";
+import { checkActionPattern, checkLabel, isPattern, matches } from "../domain/names.ts";
 import { NEW_CLAIM, type NewClaim, PULL_LIMITS, PULL_RESULTS, type PullResults } from "../domain/pull.ts";
 import { checkSettings, settingsIn, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import {
@@ -15,10 +15,10 @@ import {
   SECRET_ROTATION,
   type SecretRotation,
   type Subscription,
-  type SubscriptionMode,
   SUBSCRIPTION_QUERY,
-  type SubscriptionQuery,
   SUBSCRIPTION_UPDATE,
+  type SubscriptionMode,
+  type SubscriptionQuery,
   type SubscriptionUpdate,
 } from "../domain/subscription.ts";
 import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
@@ -34,7 +34,6 @@ import type {
 } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { Background, ServiceContext } from "./context.ts";
-import { testHandler } from "./handler-test.ts";
 import {
   allOf,
   checkId,
@@ -42,10 +41,14 @@ import {
   existing,
   finder,
   missingAction,
+  nonConforming,
   omitUndefined,
   pagesOf,
   readBody,
 } from "./requests.ts";
+import type { NewEvent } from "../domain/event.ts";
+import type { HandlerTest } from "../domain/webhook.ts";
+import { checkNewEvent } from "./publisher.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
 const READ_SUBSCRIPTIONS = 25;
@@ -342,4 +345,50 @@ function settingsOf(
 /** Makes a secret in the form of Standard Webhooks, which libraries of receivers read. */
 function mintSecret(random: Random): string {
   return `whsec_${Buffer.from(random.bytes(32)).toString("base64")}`;
+}
+
+/** Does what `SubscriptionsPort.test` says, for a subscription that the caller may change. */
+async function testHandler(
+  context: ServiceContext,
+  access: Access,
+  tested: Subscription,
+  input: NewEvent,
+  signal: AbortSignal | undefined,
+): Promise<HandlerTest> {
+  const { store, actions, payloads, limits, background } = context;
+  const { rowid: id } = tested;
+  checkNewEvent(input, limits.payloadBytes);
+  if (input.idempotency_key !== undefined) {
+    throw invalidField("idempotency_key", "must be left out, as a test is stored nowhere");
+  }
+  if (tested.mode === "pull") {
+    const message = `Subscription ${id} is of mode pull: the subscription has no handler to test, as consumers claim its deliveries.`;
+    throw new EvregError("invalid", message, { field: "mode", message, value: tested.mode });
+  }
+  const { action } = input;
+  if (!matches(tested.action, action)) {
+    throw invalidField("action", `must be ${tested.action}, as the subscription hears no other`, action);
+  }
+  const loaded = actions.get(action) ?? (await actions.load(action));
+  if (loaded === undefined) throw await missingAction(store.catalog, access, action, "action");
+  const failure = await payloads.failureOf(loaded, input.payload, { caller: access.caller });
+  if (failure !== undefined) {
+    if (access.allows("read", loaded.application)) throw nonConforming(input, failure);
+    // What breaks the schema tells what is in it.
+    throw invalidField("payload", `does not conform to the schema of ${action}`);
+  }
+  const sendable = existing(await store.queue.findSendable(id), "subscription", id);
+  if (background.engine === undefined) {
+    throw new EvregError("unavailable", "No server runs on this data, and only a server sends to handlers.");
+  }
+  const { payload } = input;
+  const result = await background.engine.test({
+    subscription: sendable,
+    action,
+    payload: payload.bytes,
+    caller: access.caller,
+    signal,
+  });
+  // A refusal shows what names stand for inside the operator's network.
+  return access.allows("admin") ? result : { ...result, refusal: null };
 }

@@ -2,7 +2,7 @@ import { networkInterfaces } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isOwnListener } from "../../src/delivery/address-guard.ts";
-import { HostNames } from "../../src/delivery/dns/resolver.ts";
+import { HostNames } from "../../src/delivery/host-names.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { addressesOf, guardWith, newSender, post, REFUSED, type SenderSetup } from "./sender-setup.ts";

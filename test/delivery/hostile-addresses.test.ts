@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { HostNames } from "../../src/delivery/dns/resolver.ts";
+import { HostNames } from "../../src/delivery/host-names.ts";
 import { checkHandlerUrl } from "../../src/domain/handler-url.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type Canaries, startCanaries } from "../support/canaries.ts";

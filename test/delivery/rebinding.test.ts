@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { HostNames } from "../../src/delivery/dns/resolver.ts";
+import { HostNames } from "../../src/delivery/host-names.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type Canaries, startCanaries } from "../support/canaries.ts";
 import { type DnsRecord, type DnsServer, startDnsServer } from "../support/dns-server.ts";

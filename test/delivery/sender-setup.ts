@@ -2,7 +2,7 @@ import type { LookupAddress } from "node:dns";
 import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
 import { AddressGuard } from "../../src/delivery/address-guard.ts";
-import type { HostNames } from "../../src/delivery/dns/resolver.ts";
+import type { HostNames } from "../../src/delivery/host-names.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";

@@ -4,7 +4,7 @@ import timers from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { HostNames } from "../../src/delivery/dns/resolver.ts";
+import type { HostNames } from "../../src/delivery/host-names.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { type Sender, trusting } from "../../src/delivery/sender.ts";
 import { ManualClock } from "../support/manual-clock.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Node } from "../../src/domain/operations.ts";
-import { databaseFindings } from "../../src/service/doctor/database.ts";
+import { databaseFindings } from "../../src/service/doctor.ts";
 import type { DatabaseFacts } from "../../src/store/store.ts";
 
 const NOW_MS = Date.parse("2026-01-01T12:00:00.000Z");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { attentionText } from "../../src/domain/words/attention.ts";
 import type { Attention } from "../../src/domain/operations.ts";
 import type { Token } from "../../src/domain/token.ts";
-import { findingsOf, type DoctorInput } from "../../src/service/doctor/doctor.ts";
+import { type DoctorInput, findingsOf } from "../../src/service/doctor.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 const inHours = (hours: number): string => new Date(NOW + hours * 3_600_000).toISOString();

@@ -3,7 +3,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import type { StreamMessage } from "../../src/domain/stream.ts";
 import type { ChangeStream } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { ChangeRing, type FeedChange } from "../../src/service/stream/ring.ts";
+import { ChangeRing, type FeedChange } from "../../src/service/stream/view.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { until } from "../support/until.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createSubscriptionExpiry } from "../../src/service/subscription-expiry.ts";
+import { createSubscriptionExpiry } from "../../src/service/retention.ts";
 import { openLocalService } from "../support/local-service.ts";
 import { until } from "../support/until.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";

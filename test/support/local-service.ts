@@ -14,7 +14,7 @@ import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { eventLoop } from "../../src/runtime/yielding.ts";
-import { StatsRecorder } from "../../src/service/stats/recorder.ts";
+import { StatsRecorder } from "../../src/service/stats.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";

@@ -1,7 +1,6 @@
-import { TimeHistogram } from "./histogram.ts";
 import type { Figures, Percentiles } from "./stats.ts";
 
-/** What is counted. The last two are followed by their buckets, see `histogram.ts`. */
+/** What is counted. The last two are followed by their buckets, see `bucketOf`. */
 export const MEASURE = {
   published: 0,
   refused: 1,
@@ -73,4 +72,62 @@ export class Tally {
 function percentiles(histogram: TimeHistogram | undefined): Percentiles {
   if (histogram === undefined) return NO_TIMES;
   return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };
+}
+
+// Times in buckets whose width grows with the time: whole milliseconds up to 15, then eight buckets from each power of two to
+// the next. A bucket's middle is at most 6 % from any time in it. The buckets never change, so histograms of any two spans of
+// time add up to that of both.
+
+const EXACT = 16;
+const PER_OCTAVE_BITS = 3;
+const PER_OCTAVE = 1 << PER_OCTAVE_BITS;
+const EXACT_BITS = 4;
+/** 24 days; longer times count as this. */
+const MAX_MS = 2 ** 31 - 1;
+
+/** The buckets cover all times, from 0 ms on. */
+export const BUCKETS = EXACT + (31 - EXACT_BITS) * PER_OCTAVE;
+
+/** @param ms 0 or more */
+export function bucketOf(ms: number): number {
+  const whole = ms < MAX_MS ? Math.trunc(ms) : MAX_MS;
+  if (whole < EXACT) return Math.max(0, whole);
+  const octave = 31 - Math.clz32(whole);
+  const place = (whole >>> (octave - PER_OCTAVE_BITS)) & (PER_OCTAVE - 1);
+  return EXACT + (octave - EXACT_BITS) * PER_OCTAVE + place;
+}
+
+/** The time that stands for all of a bucket, in milliseconds. */
+export function middleOf(bucket: number): number {
+  if (bucket < EXACT) return bucket;
+  const octave = EXACT_BITS + Math.floor((bucket - EXACT) / PER_OCTAVE);
+  const width = 2 ** (octave - PER_OCTAVE_BITS);
+  const low = (PER_OCTAVE + ((bucket - EXACT) % PER_OCTAVE)) * width;
+  return Math.floor(low + (width - 1) / 2);
+}
+
+/** How many times fell into each bucket. */
+export class TimeHistogram {
+  readonly #counts = new Float64Array(BUCKETS);
+  #total = 0;
+
+  get total(): number {
+    return this.#total;
+  }
+
+  add(bucket: number, count: number): void {
+    // What a damaged file holds counts nowhere.
+    if (bucket >= BUCKETS) return;
+    this.#counts[bucket]! += count;
+    this.#total += count;
+  }
+
+  /** The time that so many percent of all reached or stayed under, in milliseconds; `null` without any. */
+  percentile(percent: number): number | null {
+    if (this.#total === 0) return null;
+    const rank = Math.max(1, Math.ceil((this.#total * percent) / 100));
+    let seen = 0;
+    const bucket = this.#counts.findIndex((count) => (seen += count) >= rank);
+    return middleOf(bucket);
+  }
 }

@@ -1,3 +1,5 @@
+import { STREAM_QUERY, type StreamQuery, type StreamTopic } from "../../domain/stream.ts";
+import { failure, many, one, operation, ref, type Route, routeAt, targetOf } from "./route.ts";
 import { HTTP_STATUS } from "../../domain/error.ts";
 import { AUDIT_QUERY } from "../../domain/audit.ts";
 import { ATTENTION_QUERY } from "../../domain/operations.ts";
@@ -6,7 +8,15 @@ import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { about, field, record } from "../../model/field.ts";
-import { failure, many, one, operation, ref, routeAt, type Route, targetOf } from "./route.ts";
+
+/** What a message has in its field `event`, with what it has as its data. */
+const MESSAGES = [
+  "`event`: an event; with `payload` if payloads were asked for, and also `payload_base64` if it has carriage returns, which a stream cannot carry",
+  "`delivery`: the result of an attempt, or a delivery that ended without one",
+  "`subscription`, `action`, `replay`: `change` (`created`, `changed` or `deleted`) and the `record`",
+  "`ready`: what happened before has all come",
+  "`gap`: `reason` (`overrun`, `restart`, `expired` or `other_data`), `topics`, `missed` (at most so many; `null` if nobody knows) and `complete_since`",
+];
 
 /** The record, and the members that every failure has. */
 const UNHEALTHY: JsonSchema = record({ data: ref("Health"), ...failure });
@@ -29,8 +39,44 @@ const ATTENTION_META: JsonSchema = record({
   time: field.timestamp,
 });
 
-/** What a server says of itself. */
+/** The registered type of SQLite files. */
+const SQLITE_MEDIA_TYPE = "application/vnd.sqlite3";
+
+/** What a server says of itself and of what happens, and a copy of its data. */
 export const OPERATION_ROUTES: readonly Route[] = [
+  routeAt("GET /v1/stream", "stream", "Watch what happens, as server-sent events", {
+    description: `Each message has an \`id\`. A client that connects again sends the last one as \`Last-Event-ID\`, which comes before \`since\`, and gets what it has missed. Events are read from the store and go on exactly, as long as they are kept. Other topics go on from the last 10,000 changes since the server started; where that is not enough, a \`gap\` says so. Each connection has its own pace, and is cut off once it has taken nothing for a minute. A comment comes every 15 seconds. The stream ends when its token does, and when the server stops. At most 200 streams are open at once, 100 of one token; the more others have, the fewer.\n\nMessages by their \`event\`:\n\n${MESSAGES.map((line) => `- ${line}.`).join("\n")}`,
+    query: STREAM_QUERY,
+    headers: {
+      "Last-Event-ID": { type: "string", description: "The id of the last message; begins after it." },
+    },
+    answers: {
+      200: {
+        description: "Messages, until either side ends the connection.",
+        mediaType: "text/event-stream",
+        schema: { type: "string" },
+      },
+    },
+    failures: [429],
+    async handle(evreg, request, { streams }) {
+      const { topics, ...filters } = request.query as Omit<StreamQuery, "topics"> & { topics?: string };
+      const lastId = request.header("last-event-id") ?? "";
+      const query: StreamQuery = {
+        ...filters,
+        ...(topics === undefined ? {} : { topics: topics.split(",") as StreamTopic[] }),
+        ...(lastId === "" ? {} : { since: lastId }),
+      };
+      const stream = await evreg.stream(query);
+      return {
+        status: 200,
+        body: { bytes: undefined, chunks: streams.chunks(request, stream) },
+        mediaType: "text/event-stream",
+        // nginx would collect what should go out at once.
+        headers: [["x-accel-buffering", "no"]],
+        release: () => void stream.close(),
+      };
+    },
+  }),
   operation("stats", "getStats", "Figures over time", {
     description:
       "What happened up to now, and what is unfinished. A token that is limited to applications gets the events of their actions and the deliveries of their subscriptions.",
@@ -101,5 +147,51 @@ export const OPERATION_ROUTES: readonly Route[] = [
     scope: "admin",
     answer: ["The findings, one for each check.", many("Finding", FINDINGS_META)],
     maxBytes: 0,
+  }),
+  routeAt("GET /v1/backup", "getBackup", "Download a copy of all data", {
+    tag: "health",
+    description:
+      "The data file as of one moment after the request. It has everything that was acknowledged before, and publishing goes on meanwhile. Secrets in it are encrypted or not, as in the data folder. The first byte comes once the copy is made, which takes seconds for each GB. The headers have its length and digest, to detect a download that was cut off. One backup runs at a time. It is cut off if the caller takes no more than 256 KiB in a minute, or if the server stops. `evreg restore` checks a backup and installs it.",
+    scope: "admin",
+    answers: {
+      200: {
+        description: "The data file.",
+        mediaType: SQLITE_MEDIA_TYPE,
+        schema: { type: "string", format: "binary" },
+        headers: {
+          "Repr-Digest": {
+            type: "string",
+            description: "RFC 9530: `sha-256=:<base64>:`, of the whole file.",
+          },
+          "Content-Disposition": { type: "string" },
+        },
+      },
+    },
+    failures: [409],
+    async handle(evreg, request, { stopping }) {
+      const backup = await request.untilDisconnect((signal) =>
+        evreg.backup(AbortSignal.any([signal, stopping])),
+      );
+      const cut = (): void => request.disconnect();
+      // A stop would wait for this caller, and cut it off in the end anyway.
+      stopping.addEventListener("abort", cut);
+      const release = (): void => {
+        stopping.removeEventListener("abort", cut);
+        // Who reads its content gets the error.
+        backup.close().catch(() => undefined);
+      };
+      const digest = Buffer.from(backup.sha256, "hex").toString("base64");
+      return {
+        status: 200,
+        body: { bytes: backup.bytes, chunks: backup.content() },
+        mediaType: SQLITE_MEDIA_TYPE,
+        headers: [
+          ["repr-digest", `sha-256=:${digest}:`],
+          ["content-disposition", 'attachment; filename="evreg-backup.db"'],
+        ],
+        // It is released even when nobody read it to its end.
+        release,
+      };
+    },
   }),
 ];

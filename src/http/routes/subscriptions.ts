@@ -1,4 +1,4 @@
-import { ATTEMPT_QUERY } from "../../domain/delivery.ts";
+import { ATTEMPT_QUERY, DELIVERY_QUERY } from "../../domain/delivery.ts";
 import { NEW_EVENT } from "../../domain/event.ts";
 import {
   NEW_SUBSCRIPTION,
@@ -8,10 +8,18 @@ import {
 } from "../../domain/subscription.ts";
 import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
-import { PULL_ROUTES } from "./pull.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { about, field, record } from "../../model/field.ts";
-import { many, one, operation, type Route } from "./route.ts";
+import { BODY_MAX_BYTES, many, one, operation, type Route, routeAt, targetOf } from "./route.ts";
+import { EvregError } from "../../domain/error.ts";
+import { NEW_CLAIM, type NewClaim, PULL_RESULTS } from "../../domain/pull.ts";
+import { jsonReply } from "../response.ts";
+import { NEW_REPLAY, type NewReplay, REPLAY_QUERY } from "../../domain/replay.ts";
+
+/** What the results of a hundred deliveries may come to, each with a long answer. */
+const RESULTS_MAX_BYTES = 4 * 1024 * 1024;
+
+const SEND_PAST_EVENTS = "Send many past events to a subscription, in the background";
 
 const ROTATED: JsonSchema = record({
   rotated: about(
@@ -31,6 +39,7 @@ const CANCELLED: JsonSchema = record({
   ),
 });
 
+/** Subscriptions with their deliveries and replays. */
 export const SUBSCRIPTION_ROUTES: readonly Route[] = [
   operation("subscriptions.list", "listSubscriptions", "List subscriptions", {
     query: SUBSCRIPTION_QUERY,
@@ -69,7 +78,38 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     readPayload: eventBodyOf,
     answer: ["The request and its answer.", one("HandlerTest")],
   }),
-  ...PULL_ROUTES,
+  routeAt(targetOf("subscriptions.claim"), "claimDeliveries", "Take deliveries of a pull subscription", {
+    description:
+      "Answers those that are due, or waits up to `wait_ms` for the first; then the list is empty. They are this consumer's until their leases end. Those who wait for deliveries of the same subscription are served in turn.",
+    scope: "listen",
+    body: NEW_CLAIM,
+    answers: { 200: { description: "The deliveries.", schema: many("PulledDelivery") } },
+    failures: [429],
+    async handle(evreg, request, { responses }) {
+      const id = request.id();
+      const input = (await request.json(BODY_MAX_BYTES)) as NewClaim;
+      const { data } = await request.untilDisconnect((signal) =>
+        evreg.subscriptions.claim(id, input, signal),
+      );
+      const reply = responses.tryReserve(request, jsonReply(200, { data }));
+      if (reply !== undefined) return reply;
+      // There is no memory for it now, and these cannot be read again.
+      const results = data.map(({ lease }) => ({ lease, outcome: "released" }) as const);
+      await evreg.subscriptions.finish(id, { results });
+      throw new EvregError(
+        "unavailable",
+        "Too many large answers are on their way at once. Nothing was taken; ask again in a moment, or for fewer (max).",
+      );
+    },
+  }),
+  operation("subscriptions.finish", "finishDeliveries", "Say what became of deliveries that were taken", {
+    description:
+      "Each result is fenced by its lease, and stored once. A failed one is retried, and counts, as a failed attempt to reach a handler does.",
+    scope: "listen",
+    body: PULL_RESULTS,
+    maxBodyBytes: RESULTS_MAX_BYTES,
+    answer: ["An outcome for each, in order.", many("FinishedPull")],
+  }),
   operation("subscriptions.attempts", "listSubscriptionAttempts", "List last attempts, newest first", {
     description:
       "By their start, of those that have ended. Of a subscription with a long backlog some may be left out.",
@@ -78,5 +118,53 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
   }),
   operation("subscriptions.delete", "deleteSubscription", "Delete a subscription, cancel its deliveries", {
     answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
+  }),
+  operation("deliveries.list", "listDeliveries", "List deliveries, newest first", {
+    query: DELIVERY_QUERY,
+    answer: ["The deliveries.", many("Delivery")],
+  }),
+  operation("deliveries.get", "getDelivery", "Get one delivery with its attempts", {
+    answer: ["The delivery.", one("DeliveryWithAttempts")],
+  }),
+  operation("deliveries.retry", "retryDelivery", "Send a delivery again now, with all its retries", {
+    description:
+      "It is sent even while its subscription is slowed. The subscription's filter is applied again, also to a delivery that it excluded.",
+    answer: ["The delivery, due now.", one("Delivery")],
+    failures: [409],
+  }),
+  operation("deliveries.skip", "skipDelivery", "Give up a failing delivery, so that the next ones are sent", {
+    description:
+      "For the delivery that blocks an ordered subscription, and for any other that waits for a retry. It ends as `failed`.",
+    answer: ["The delivery, failed.", one("Delivery")],
+    failures: [409],
+  }),
+  routeAt(targetOf("replays.start"), "replaySubscription", SEND_PAST_EVENTS, {
+    tag: "replays",
+    description:
+      "Only events of its present action. Live deliveries go first: a replay is as fast as the handler, and waits while the subscription is paused. Each subscription has one replay at a time.",
+    body: NEW_REPLAY,
+    answers: {
+      200: { description: "With `dry_run`: what would be sent.", schema: one("ReplayCount") },
+      201: { description: "The replay, which has started.", schema: one("Replay") },
+    },
+    failures: [409],
+    async handle(evreg, request) {
+      const id = request.id();
+      const input = (await request.json(BODY_MAX_BYTES)) as (NewReplay & { dry_run?: unknown }) | null;
+      // Any other value is refused either way.
+      if (input?.dry_run === true) return jsonReply(200, await evreg.replays.count(id, input));
+      return jsonReply(201, await evreg.replays.start(id, input as NewReplay));
+    },
+  }),
+  operation("replays.list", "listReplays", "List replays, newest first", {
+    query: REPLAY_QUERY,
+    answer: ["The replays.", many("Replay")],
+  }),
+  operation("replays.get", "getReplay", "Get one replay and its progress", {
+    answer: ["The replay.", one("Replay")],
+  }),
+  operation("replays.cancel", "cancelReplay", "Cancel a replay; what is due already is sent", {
+    answer: ["The cancelled replay.", one("Replay")],
+    failures: [409],
   }),
 ];

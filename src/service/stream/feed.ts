@@ -17,8 +17,15 @@ import { Shares } from "../../runtime/shares.ts";
 import type { EventBounds, EventStore } from "../../store/events.ts";
 import type { OtherNodes, Store } from "../../store/store.ts";
 import { type Page, SharedPages } from "./pages.ts";
-import { type FeedChange, ChangeRing } from "./ring.ts";
-import { changeTopics, idAt, showsChanges, type StreamSource, type View } from "./view.ts";
+import {
+  ChangeRing,
+  changeTopics,
+  type FeedChange,
+  idAt,
+  showsChanges,
+  type StreamSource,
+  type View,
+} from "./view.ts";
 
 /** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;

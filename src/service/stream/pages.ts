@@ -3,8 +3,7 @@ import type { StreamMessage, StreamPosition } from "../../domain/stream.ts";
 import type { EventStore, NextEvents, NextPage } from "../../store/events.ts";
 import { Yielder } from "../../runtime/yielding.ts";
 import { omitUndefined } from "../requests.ts";
-import type { ChangeRing } from "./ring.ts";
-import { messagesOf, showsChanges, type StreamSource, type View } from "./view.ts";
+import { type ChangeRing, messagesOf, showsChanges, type StreamSource, type View } from "./view.ts";
 
 /** What one page may have: it is made and encoded in one go, while all else waits. A single event may have more. */
 const PAGE = { limit: 200, maxBytes: 64 * 1024 } as const;

@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
-import { bucketOf } from "../../../src/domain/stats/histogram.ts";
 import { MINUTE_MS } from "../../../src/domain/stats/stats.ts";
-import { MEASURE, Tally } from "../../../src/domain/stats/tally.ts";
+import { bucketOf, MEASURE, Tally } from "../../../src/domain/stats/tally.ts";
 import type { StoredStatsQuery } from "../../../src/store/history.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bucketOf, BUCKETS, middleOf, TimeHistogram } from "../../../src/domain/stats/histogram.ts";
+import { bucketOf, BUCKETS, middleOf, TimeHistogram } from "../../../src/domain/stats/tally.ts";
 
 describe("a histogram of times", () => {
   it("has exact buckets up to 15 ms, and then ones whose middle is at most 6 % off", () => {

@@ -1,6 +1,5 @@
-import { bucketOf } from "../../../domain/stats/histogram.ts";
 import { floorTo, STATS_SPANS, TEN_SECONDS_MS } from "../../../domain/stats/stats.ts";
-import { MEASURE, type MeasureCounts } from "../../../domain/stats/tally.ts";
+import { bucketOf, MEASURE, type MeasureCounts } from "../../../domain/stats/tally.ts";
 import type { AttemptResult } from "../../queue.ts";
 import type {
   CountedFigure,

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { HostNames } from "../../../src/delivery/dns/resolver.ts";
-import { type DnsServer, startDnsServer, words } from "../../support/dns-server.ts";
-import { ManualClock } from "../../support/manual-clock.ts";
-import { until } from "../../support/until.ts";
+import { HostNames } from "../../src/delivery/host-names.ts";
+import { type DnsServer, startDnsServer, words } from "../support/dns-server.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { until } from "../support/until.ts";
 
 let server: DnsServer;
 let clock: ManualClock;

@@ -1,0 +1,297 @@
+import { type Actor, LOCAL_ACTOR } from "../domain/audit.ts";
+import { EvregError, invalidField } from "../domain/error.ts";
+import { parseIsoTime } from "../domain/formats.ts";
+import { checkLabel } from "../domain/names.ts";
+import {
+  hashCode,
+  hashToken,
+  isTokenForm,
+  mintToken,
+  randomText,
+  SIGN_IN_CODES,
+  TOKEN_LENGTH,
+} from "../domain/token-secret.ts";
+import {
+  checkScope,
+  CODE_EXCHANGE,
+  type CodeExchange,
+  LOCAL_OWNER,
+  NEW_TOKEN,
+  type NewToken,
+  type Principal,
+  type Token,
+  tokenEndMs,
+  type TokenWithSecret,
+} from "../domain/token.ts";
+import type { TokensPort } from "../evreg.ts";
+import { type Clock, type Random, toIso } from "../runtime/clock.ts";
+import type { CallerToken, Store, TokenRecord } from "../store/store.ts";
+import { Access } from "./auth.ts";
+import { checkId, checkTime, existing, omitUndefined, readBody } from "./requests.ts";
+import { LRUCache } from "lru-cache";
+import type { Logger } from "../runtime/logger.ts";
+
+interface TokenParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly tokens: TokenCache;
+}
+
+/** How long a token holds that a browser gets for a code, unless the token that made the code ends sooner. */
+const BROWSER_HOLDS_MS = 12 * 60 * 60_000;
+
+export function tokensPort(context: TokenParts, access: Access): TokensPort {
+  const { store, clock, random, tokens } = context;
+  return {
+    async list() {
+      access.require("admin");
+      await tokens.flush();
+      return { data: await store.tokens.list() };
+    },
+    async create(input) {
+      access.require("admin");
+      const checks = { name: checkLabel, scopes: checkScope, expires_at: checkTime };
+      const { name, scopes, expires_at } = readBody<NewToken>(NEW_TOKEN, input, checks);
+      const expiresAtMs = expires_at === undefined ? undefined : parseIsoTime(expires_at);
+      if (expiresAtMs !== undefined && expiresAtMs <= clock.now()) {
+        throw invalidField("expires_at", "must be in the future", expires_at);
+      }
+      const record = { name, scopes: [...new Set(scopes)], expiresAtMs };
+      return { data: await minted(context, omitUndefined(record), access.actor) };
+    },
+    async createCode() {
+      const { name, scopes, tokenId: parentId = 0, callerId = 0 } = access.principal;
+      if (parentId !== callerId) {
+        throw new EvregError(
+          "forbidden",
+          "The token of a browser makes no codes. Use the one that it was signed in with.",
+        );
+      }
+      const code = randomText(SIGN_IN_CODES.characters, (count) => random.bytes(count));
+      const expiresAtMs = clock.now() + SIGN_IN_CODES.holdMs;
+      await store.tokens.create({ name, scopes, hash: hashCode(code), expiresAtMs, parentId }, clock.now());
+      return { data: { code, expires_at: toIso(expiresAtMs) } };
+    },
+    async exchangeCode(input) {
+      const { code: text } = readBody<CodeExchange>(CODE_EXCHANGE, input);
+      const code = await store.tokens.find(hashCode(text));
+      if (code === undefined) throw new EvregError("unauthorized", SIGN_IN_CODES.unknown);
+      const maker = await makerOf(context, code);
+      // Whoever made the code, at the address that it is used from.
+      const by: Actor = { ...new Access(maker).actor, address: access.actor.address };
+      try {
+        const expiresAtMs = Math.min(clock.now() + BROWSER_HOLDS_MS, tokenEndMs(maker));
+        const record = { name: "browser", scopes: maker.scopes, expiresAtMs, parentId: code.rowid };
+        return { data: await minted(context, record, by) };
+      } catch (error) {
+        if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
+      }
+      // The address with it may be seen, in the list of processes or the browser's history (RFC 6749, 4.1.2).
+      await store.tokens.revoke(code.rowid, clock.now(), { by });
+      tokens.evict();
+      throw new EvregError(
+        "unauthorized",
+        "This code was used before, so the token that was given for it has been revoked: somebody else may have it. `evreg open` makes another code.",
+      );
+    },
+    async revoke(id) {
+      // Everybody may end what it is itself: a browser signs out so.
+      if (access.principal.tokenId !== id) access.require("admin");
+      checkId(id);
+      // The last admin token can only be revoked on the data folder: without it, none can be made over the network.
+      const options = { managed: access.principal !== LOCAL_OWNER, by: access.actor };
+      const revoked = existing(await store.tokens.revoke(id, clock.now(), options), "token", id);
+      tokens.evict();
+      return { data: revoked };
+    },
+  };
+}
+
+async function minted(
+  { store, clock, random }: TokenParts,
+  record: Omit<TokenRecord, "hash">,
+  by: Actor,
+): Promise<TokenWithSecret> {
+  const token = mintToken((count) => random.bytes(count));
+  const created = await store.tokens.create({ ...record, hash: hashToken(token) }, clock.now(), by);
+  return { ...created, token };
+}
+
+/** @throws EvregError `unauthorized` where the token that the code was made with has ended */
+async function makerOf({ tokens }: TokenParts, code: CallerToken): Promise<Principal> {
+  const { name, scopes, parentId } = code;
+  if (parentId === null || parentId === 0) return { name, scopes };
+  const maker = await tokens.valid(parentId);
+  if (maker === undefined) {
+    throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
+  }
+  return { name, scopes, expires_at: maker.expires_at, tokenId: parentId };
+}
+
+/**
+ * Does what `Service.bootstrapToken` says. `keep` is called first: with a token stored that nobody knows, no later start
+ * would make another.
+ */
+export async function bootstrapToken(
+  { store, clock, random }: TokenParts,
+  keep: (token: string) => void,
+  requested: string | undefined,
+): Promise<boolean> {
+  if ((await store.tokens.list()).length > 0) return false;
+  const token = requested ?? mintToken((count) => random.bytes(count));
+  keep(token);
+  const record = { name: "bootstrap", scopes: ["admin"], hash: hashToken(token) };
+  await store.tokens.create(record, clock.now(), LOCAL_ACTOR);
+  return true;
+}
+
+interface CachedToken {
+  readonly hash: string;
+  /** One object while the token is cached, so that others can keep state by it. */
+  readonly principal: Principal;
+  readonly endMs: number;
+  /** When its last use was recorded. */
+  recordedAtMs: number;
+}
+
+const MAX_TOKENS = 1_000;
+const RECORD_EVERY_MS = 60_000;
+const FLUSH_AFTER_MS = 5_000;
+
+/**
+ * Verified tokens by their hash, until they expire or are revoked. The last use of a token is recorded at most once a minute,
+ * several in one write.
+ */
+export class TokenCache {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #known = new LRUCache<string, CachedToken>({ max: MAX_TOKENS });
+  readonly #uses = new Map<number, number>();
+  #flushPlanned = false;
+  #revocations = 0;
+  /** What is known was read under this version. */
+  #version = 0;
+  /** Called after a token was revoked: what was begun with it may have to end. */
+  onRevoked: () => void = () => {};
+
+  constructor(store: Store, clock: Clock, logger: Logger) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /**
+   * `undefined` for a token that is ill-formed, unknown, expired or revoked.
+   * @throws EvregError `unavailable` while nobody knows here what others have revoked
+   */
+  authenticate(token: string): Principal | undefined | Promise<Principal | undefined> {
+    if (token.length !== TOKEN_LENGTH) return undefined;
+    this.#forgetOutdated();
+    const hash = hashToken(token);
+    const known = this.#known.get(hash);
+    if (known !== undefined) return this.#admit(known);
+    // Anything else was not made by evreg, so that the store need not be read.
+    if (!isTokenForm(token)) return undefined;
+    return this.#find(hash).then((cached) => (cached === undefined ? undefined : this.#admit(cached)));
+  }
+
+  /** Whether a principal may still act, some time after it was admitted. One without a token always may. */
+  async holds(principal: Principal): Promise<boolean> {
+    const { tokenId } = principal;
+    if (tokenId === undefined) return true;
+    const known = this.refresh() ? this.#known.find((cached) => cached.principal === principal) : undefined;
+    if (known !== undefined && this.#admit(known) !== undefined) return true;
+    // It may have made room for others, or have expired.
+    return (await this.valid(tokenId)) !== undefined;
+  }
+
+  /** Reads the token of this rowid. `undefined` for one that was revoked or has expired. */
+  async valid(tokenId: number): Promise<Token | undefined> {
+    const token = (await this.#store.tokens.list()).find(({ rowid }) => rowid === tokenId);
+    return token !== undefined && tokenEndMs(token) > this.#clock.now() ? token : undefined;
+  }
+
+  #admit(known: CachedToken): Principal | undefined {
+    const nowMs = this.#clock.now();
+    if (known.endMs <= nowMs) {
+      this.#known.delete(known.hash);
+      return undefined;
+    }
+    if (this.#clock.monotonicMs() - known.recordedAtMs >= RECORD_EVERY_MS) this.#recordUse(known, nowMs);
+    return known.principal;
+  }
+
+  /** Forgets what others have changed since it was read. `false` while nobody knows here whether they have. */
+  refresh(): boolean {
+    try {
+      this.#forgetOutdated();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #forgetOutdated(): void {
+    const version = this.#store.node.version();
+    if (version === this.#version) return;
+    this.#version = version;
+    this.evict();
+  }
+
+  /** Call it once the store has revoked a token. Others may have ended with it; all are read again. */
+  evict(): void {
+    this.#revocations++;
+    this.#known.clear();
+    this.onRevoked();
+  }
+
+  /** Stores the uses recorded so far. Never rejects. */
+  async flush(): Promise<void> {
+    if (this.#uses.size === 0) return;
+    const uses = [...this.#uses].map(([rowid, atMs]) => ({ rowid, atMs }));
+    this.#uses.clear();
+    try {
+      await this.#store.tokens.recordUses(uses);
+    } catch (error) {
+      this.#logger.debug({ err: error }, "The last uses of tokens could not be stored.");
+    }
+  }
+
+  async #find(hash: string): Promise<CachedToken | undefined> {
+    const revocations = this.#revocations;
+    const token = await this.#store.tokens.find(hash);
+    // It may have been revoked while it was read.
+    if (this.#revocations !== revocations) return this.#find(hash);
+    if (token === undefined) return undefined;
+    // Several requests may have looked for it at once, and it is one caller.
+    const other = this.#known.get(hash);
+    if (other !== undefined) return other;
+    const known: CachedToken = {
+      hash,
+      principal: {
+        name: token.name,
+        scopes: token.scopes,
+        expires_at: token.expires_at,
+        tokenId: token.rowid,
+        callerId: token.callerId,
+      },
+      endMs: tokenEndMs(token),
+      recordedAtMs: -Infinity,
+    };
+    this.#known.set(hash, known);
+    return known;
+  }
+
+  #recordUse(known: CachedToken, nowMs: number): void {
+    known.recordedAtMs = this.#clock.monotonicMs();
+    this.#uses.set(known.principal.tokenId!, nowMs);
+    if (this.#flushPlanned) return;
+    this.#flushPlanned = true;
+    this.#clock.setTimer(() => {
+      this.#flushPlanned = false;
+      void this.flush();
+    }, FLUSH_AFTER_MS);
+  }
+}
