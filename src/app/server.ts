@@ -141,8 +141,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       ca,
       longChecks: offThread,
       counts: delivered,
-      onResult: service.feed.attemptEnded,
-      onDeactivated: (id) => void service.noteChanged("subscription", id),
+      onResult: service.feed.ended,
     });
     const replays = new ReplayRunner({
       store: store.replays,
@@ -153,7 +152,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
         published.replayedDeliveries += queued;
         background.engine?.wake();
       },
-      onEnded: (id) => void service.noteChanged("replay", id),
     });
     background.engine = engine;
     clock.watch((step) => engine.clockWasSet(step));

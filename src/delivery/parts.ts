@@ -21,8 +21,6 @@ export interface EngineParts {
   readonly counts: EngineCounts;
   /** Called with each result that was stored. */
   readonly onResult?: (result: DeliveryResult) => void;
-  /** Called with a subscription that was deactivated as its handler is gone or has failed for too long. */
-  readonly onDeactivated?: (subscriptionId: number) => void;
   /** What this service listens on, where nothing is sent to. */
   readonly ownAddresses: readonly string[];
   /** PEM of certificate authorities to trust beside those that Node trusts. */

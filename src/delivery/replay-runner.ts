@@ -27,8 +27,6 @@ interface ReplayParts extends Pick<EngineParts, "clock" | "logger"> {
   readonly node: Pick<StoreNode, "owns">;
   /** Signals to the engine that so many more are due. */
   readonly wake: (queued: number) => void;
-  /** Called with a replay that has ended. */
-  readonly onEnded?: (replay: number) => void;
 }
 
 /** Runs all replays side by side, one step at a time. The store knows how far each has come, so a crash costs only time. */
@@ -91,7 +89,7 @@ export class ReplayRunner {
   }
 
   async #replay({ rowid, plan, total: known }: RunningReplay, stopped: AbortSignal): Promise<void> {
-    const { store, clock, logger, wake, onEnded } = this.#parts;
+    const { store, clock, logger, wake } = this.#parts;
     const retry = this.#retry();
     let total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped));
     let waitMs = TOP_UP_MS;
@@ -111,7 +109,6 @@ export class ReplayRunner {
       if (progress.queued > 0) wake(progress.queued);
       if (progress.state === "ended") {
         logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
-        onEnded?.(rowid);
         return;
       }
       waitMs = progress.state === "saturated" ? Math.min(waitMs * 2, MAX_SATURATED_MS) : TOP_UP_MS;

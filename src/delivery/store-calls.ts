@@ -88,10 +88,7 @@ const LONG_FAILING_MS = 10_000;
 /** Far less than the time between the latest end of an attempt and the end of its lease. */
 const BEHIND_MS = 1_000;
 
-interface StoreCallsParts extends Pick<
-  EngineParts,
-  "clock" | "logger" | "counts" | "onResult" | "onDeactivated"
-> {
+interface StoreCallsParts extends Pick<EngineParts, "clock" | "logger" | "counts" | "onResult"> {
   readonly store: Pick<DeliveryQueue, "claim" | "finish" | "moveWaits" | "releaseExpired">;
   readonly config: Pick<DeliveryConfig, "disableAfter" | "retrySchedule">;
 }
@@ -218,7 +215,7 @@ export class StoreCalls {
 
   /** Counts, logs and tells what was made of a result. */
   #report(result: AttemptResult, shown: ShownAttempt, outcome: FinishOutcome): void {
-    const { clock, logger, counts, onResult, onDeactivated } = this.#parts;
+    const { clock, logger, counts, onResult } = this.#parts;
     // One that goes back is as if it had never been claimed.
     if (result.ending === "never started") return;
     if (outcome.kind === "fenced") {
@@ -236,7 +233,6 @@ export class StoreCalls {
     if (deactivated === undefined) return;
     const { subscriptionId, reason } = deactivated;
     logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
-    onDeactivated?.(subscriptionId);
   }
 }
 

@@ -1,10 +1,8 @@
 import type { RawJson } from "../json/raw-json.ts";
-import type { Action } from "./action.ts";
 import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
 import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import type { Event } from "./event.ts";
 import { parseDurationMs, parseIsoTime } from "./formats.ts";
-import type { Replay } from "./replay.ts";
 import {
   byAction,
   byApplication,
@@ -14,9 +12,8 @@ import {
   querySchema,
   rowid,
 } from "./request.ts";
-import type { Subscription } from "./subscription.ts";
 
-const STREAM_TOPICS = ["events", "deliveries", "subscriptions", "actions", "replays"] as const;
+const STREAM_TOPICS = ["events", "deliveries"] as const;
 export type StreamTopic = (typeof STREAM_TOPICS)[number];
 
 /** An event as a stream shows it. */
@@ -48,12 +45,6 @@ export interface DeliveryResult {
   readonly timestamped: string;
 }
 
-/** A record that was created, changed or deleted, as it is after that; a deleted one as it was before. */
-export interface RecordChange<T> {
-  readonly change: "created" | "changed" | "deleted";
-  readonly record: T;
-}
-
 /** Something that a reader should know of its stream. */
 export interface StreamGap {
   /**
@@ -63,9 +54,9 @@ export interface StreamGap {
   readonly reason: "overrun" | "restart" | "expired" | "other_data";
   /** The topics that it is about. */
   readonly topics: readonly StreamTopic[];
-  /** At most so many changes of these topics did not come; `null` if nobody knows. */
+  /** At most so many results of deliveries did not come; `null` if nobody knows. */
   readonly missed: number | null;
-  /** ISO 8601 UTC: all their changes since then follow. `null` if that is not known. */
+  /** ISO 8601 UTC: all results since then follow. `null` if that is not known. */
   readonly complete_since: string | null;
 }
 
@@ -80,19 +71,14 @@ interface Message<T extends string, D> {
 export type StreamMessage =
   | Message<"event", StreamedEvent>
   | Message<"delivery", DeliveryResult>
-  | Message<"subscription", RecordChange<Subscription>>
-  | Message<"action", RecordChange<Action>>
-  | Message<"replay", RecordChange<Replay>>
   | Message<"ready", Readonly<Record<string, never>>>
   | Message<"gap", StreamGap>;
 
 export const STREAM_LIMITS = {
   /** Streams open at once. */
   streams: 200,
-  /** Changes of topics other than events that are kept. */
-  changes: 10_000,
-  /** So many bytes of changes are kept, about: one of an action may have 256 KiB. */
-  changeBytes: 8 * 1024 * 1024,
+  /** Results of deliveries that are kept. */
+  results: 10_000,
 } as const;
 
 const SINCE_LENGTH = 64;
@@ -112,7 +98,7 @@ export const STREAM_QUERY = querySchema("StreamQuery", {
   application: byApplication,
   subscription: {
     ...rowid,
-    description: "Deliveries, subscriptions and replays only of the subscription with this rowid.",
+    description: "Deliveries only of the subscription with this rowid.",
   },
   status: { type: "string", enum: DELIVERY_STATUSES, description: "Deliveries only with this status." },
   payloads: { type: "boolean", default: false, description: "Events with their payloads." },
@@ -145,8 +131,8 @@ export function checkTopics(topics: readonly string[]): readonly StreamTopic[] {
 export interface StreamPosition {
   /** The last event's rowid; absent in a stream without events. */
   readonly event?: number;
-  /** The last change's number, which counts anew with each start of the server. */
-  readonly change?: number;
+  /** The number of the last result of a delivery, which counts anew with each start of the server. */
+  readonly result?: number;
 }
 
 export interface StreamCursor extends StreamPosition {
@@ -196,23 +182,23 @@ export function cursorText({
   data,
   event,
   instance,
-  change,
+  result,
 }: { [Member in keyof StreamCursor]: StreamCursor[Member] | undefined }): string {
   const events = `${data}_${event === undefined ? "" : event.toString(RADIX)}`;
-  return change === undefined ? events : `${events}_${instance ?? "0"}_${change.toString(RADIX)}`;
+  return result === undefined ? events : `${events}_${instance ?? "0"}_${result.toString(RADIX)}`;
 }
 
 function parseCursor(text: string): StreamCursor | undefined {
-  const [, data, event = "", instance, change] = CURSOR.exec(text) ?? [];
+  const [, data, event = "", instance, result] = CURSOR.exec(text) ?? [];
   if (data === undefined) return undefined;
   const cursor = {
     data,
     ...(event === "" ? {} : { event: Number.parseInt(event, RADIX) }),
-    ...(change === undefined || instance === undefined
+    ...(result === undefined || instance === undefined
       ? {}
-      : { instance, change: Number.parseInt(change, RADIX) }),
+      : { instance, result: Number.parseInt(result, RADIX) }),
   };
-  const numbers = [cursor.event ?? 0, "change" in cursor ? cursor.change : 0];
+  const numbers = [cursor.event ?? 0, "result" in cursor ? cursor.result : 0];
   return numbers.every(Number.isSafeInteger) ? cursor : undefined;
 }
 

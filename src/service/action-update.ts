@@ -35,18 +35,13 @@ interface Update {
   readonly compare: Compare;
 }
 
-interface Updated {
-  readonly action: Action;
-  readonly isChanged: boolean;
-}
-
 /** @throws as `ActionsPort.update` says */
 export async function updateAction(
   context: ServiceContext,
   access: Access,
   name: string,
   update: Update,
-): Promise<Updated> {
+): Promise<Action> {
   checkHasChange(update.body);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const stored = await context.store.catalog.findAction(name);
@@ -66,7 +61,7 @@ async function revise(
   access: Access,
   stored: StoredAction,
   { body, forced, compare }: Update,
-): Promise<Updated | "stale"> {
+): Promise<Action | "stale"> {
   const { clock, actions } = context;
   const { catalog } = context.store;
   const { application = stored.application, schemata = stored.schemata } = body;
@@ -84,7 +79,7 @@ async function revise(
     application: application === stored.application ? undefined : application,
     settings: hasNewSettings ? settings : undefined,
   });
-  if (Object.keys(change).length === 0) return { action: actionOf(stored), isChanged: false };
+  if (Object.keys(change).length === 0) return actionOf(stored);
   const mustConform = hasNewSchema && !forced;
   const changes = mustConform ? await breaksOf(catalog, compare, stored, schemata, settings) : [];
   if (changes.length > 0) {
@@ -100,7 +95,7 @@ async function revise(
     const named = { action: stored.action, expectedVersion: stored.version };
     const revised = await catalog.reviseAction({ ...named, ...change, admission }, clock.now(), access.actor);
     if (revised === undefined) throw notFound("action", stored.action);
-    return revised === "stale" ? revised : { action: revised, isChanged: true };
+    return revised;
   } finally {
     actions.changed();
   }

@@ -78,7 +78,7 @@ const actionFinder = (store: ServiceContext["store"], access: Access) =>
   );
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, payloads, storedEvents, schemaChecks, schemaProducts, feed } = context;
+  const { store, clock, actions, payloads, storedEvents, schemaChecks, schemaProducts } = context;
   const { caller } = access;
 
   const { readable } = actionFinder(store, access);
@@ -113,7 +113,6 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
           throw access.allows("read") ? error : withoutOwner(error, action);
         });
       actions.changed();
-      feed.changed({ topic: "actions", data: { change: "created", record: created } });
       return { data: created, meta: { warnings } };
     },
     async get(name) {
@@ -128,11 +127,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         body.schemata === undefined
           ? []
           : await schemaChecks.warnings("schemata", body.schemata, caller, signal);
-      const updated = await updateAction(context, access, name, { body, forced, compare: comparing(signal) });
-      if (updated.isChanged) {
-        feed.changed({ topic: "actions", data: { change: "changed", record: updated.action } });
-      }
-      return { data: updated.action, meta: { warnings } };
+      const data = await updateAction(context, access, name, { body, forced, compare: comparing(signal) });
+      return { data, meta: { warnings } };
     },
     async revisions(name, query = {}) {
       return { data: await allOf(revisionPages(context, access, name, query)) };

@@ -60,7 +60,7 @@ export function deliveriesPort(
       await writable(id);
       const skipped = existing(await store.queue.skip(id, clock.now(), access.actor), "delivery", id);
       background.engine?.wake();
-      feed.changed({ topic: "deliveries", data: resultWithoutAttempt(skipped) });
+      feed.ended(resultWithoutAttempt(skipped));
       return { data: skipped };
     },
   };
@@ -75,7 +75,7 @@ function resultWithoutAttempt(delivery: Delivery): DeliveryResult {
 
 /** A replay belongs to the application of its subscription. */
 export function replaysPort(context: ServiceContext, access: Access): ReplaysPort {
-  const { store, clock, background, feed } = context;
+  const { store, clock, background } = context;
   const { readable, writable } = finder(access, "replay", (id: number) => store.replays.find(checkId(id)));
 
   async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
@@ -103,7 +103,6 @@ export function replaysPort(context: ServiceContext, access: Access): ReplaysPor
       // It waits no longer for what its handler asked for.
       if (planned.selection === "waiting") background.engine?.wake(subscription);
       background.replays?.wake();
-      feed.changed({ topic: "replays", data: { change: "created", record: replay } });
       return { data: replay };
     },
     async list(query = {}) {
@@ -117,9 +116,7 @@ export function replaysPort(context: ServiceContext, access: Access): ReplaysPor
     },
     async cancel(id) {
       await writable(id);
-      const record = existing(await store.replays.cancel(id, clock.now(), access.actor), "replay", id);
-      feed.changed({ topic: "replays", data: { change: "changed", record } });
-      return { data: record };
+      return { data: existing(await store.replays.cancel(id, clock.now(), access.actor), "replay", id) };
     },
   };
 }

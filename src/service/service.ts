@@ -82,9 +82,7 @@ export interface Service {
   /** Reads nothing from the store and needs no scope. */
   health(): Health;
   /** Is told what happens that the service does not do itself. */
-  readonly feed: Pick<Feed, "recorded" | "changed" | "attemptEnded" | "received">;
-  /** Reads a record that something else has changed, and tells the streams. */
-  noteChanged(what: "subscription" | "replay", id: number): Promise<void>;
+  readonly feed: Pick<Feed, "recorded" | "ended" | "received">;
 }
 
 export function createService(options: ServiceOptions): Service {
@@ -189,21 +187,6 @@ export function createService(options: ServiceOptions): Service {
     bootstrapToken: (keep, requested) => bootstrapToken(context, keep, requested),
     health,
     feed,
-    async noteChanged(what, id) {
-      try {
-        if (what === "replay") {
-          const record = await store.replays.find(id);
-          if (record !== undefined) feed.changed({ topic: "replays", data: { change: "changed", record } });
-        } else {
-          const record = await store.catalog.findSubscription(id);
-          if (record !== undefined) {
-            feed.changed({ topic: "subscriptions", data: { change: "changed", record } });
-          }
-        }
-      } catch (error) {
-        logger.debug({ err: error, what, id }, "A changed record could not be read for the streams.");
-      }
-    },
   };
 }
 

@@ -23,7 +23,6 @@ import {
 } from "../domain/subscription.ts";
 import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import { defaultRetries, retryDefaults } from "../domain/retry.ts";
-import type { RecordChange } from "../domain/stream.ts";
 import type { Answer, SubscriptionsPort } from "../evreg.ts";
 import type { Random } from "../runtime/clock.ts";
 import type {
@@ -83,7 +82,7 @@ function shownAt(nowMs: number, subscription: Subscription): Subscription {
 }
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, schemaChecks, background, feed } = context;
+  const { store, clock, random, delivery, schemaChecks, background } = context;
   const { readable, writable } = finder(access, "subscription", (id: number) =>
     store.catalog.findSubscription(checkId(id)),
   );
@@ -156,10 +155,6 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     return { data, meta: { consumers: engine.pulls.waitingFor(data.rowid) } };
   }
 
-  function changed(change: RecordChange<Subscription>["change"], record: Subscription): void {
-    feed.changed({ topic: "subscriptions", data: { change, record: shown(record) } });
-  }
-
   return {
     async list(query = {}) {
       return { data: await allOf(subscriptionPages(context, access, query)) };
@@ -183,7 +178,6 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const names = { application, subscription, action, handler };
       const record = { ...names, maxRetries, active, secret, bearer, settings };
       const created = await store.catalog.createSubscription(record, clock.now(), access.actor);
-      changed("created", created);
       // Others of its name may have had one before, which it shares.
       const sendable = await store.queue.findSendable(created.rowid);
       return { data: { ...created, secret: sendable?.secret ?? secret }, ...warned };
@@ -218,7 +212,6 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       );
       const after = existing(updated, "subscription", id);
       background.engine?.wake(after);
-      changed("changed", after);
       if (after.active) background.replays?.wake();
       return { data: shown(after), ...warned };
     },
@@ -232,10 +225,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const { application, subscription, mode } = after;
       const named = await allOf(pagesOfCatalog(store.catalog, { application, subscription }));
       const all = named.filter((each) => each.mode === mode);
-      for (const each of all) {
-        background.engine?.wake(each);
-        changed("changed", each);
-      }
+      for (const each of all) background.engine?.wake(each);
       return { data: { ...after, secret }, meta: { rotated: all.length } };
     },
     async test(id, input, signal) {
@@ -274,7 +264,6 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         id,
       );
       background.engine?.deleted(deleted);
-      changed("deleted", deleted);
       // No more are added from now on.
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
     },

@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
-import type { StreamMessage } from "../../src/domain/stream.ts";
+import { type DeliveryResult, STREAM_LIMITS, type StreamMessage } from "../../src/domain/stream.ts";
 import type { ChangeStream } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { ChangeRing, type FeedChange } from "../../src/service/stream/view.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { until } from "../support/until.ts";
 
@@ -147,25 +146,28 @@ test("nothing is read for one that has not taken what it got, and it has all in 
   await other!.stream.close();
 });
 
-test("many changes come in pages, and to all of those that wait", async () => {
+function resultOf(rowid: number): DeliveryResult {
+  const names = { application: "crm", subscription: "mail", action: "a.b" };
+  const attempt = { attempt: 1, status_code: 200, error_code: null, duration_ms: 1 };
+  const timestamped = "2026-01-01T00:00:00.000Z";
+  return { rowid, event_id: 1, subscription_id: 1, ...names, status: "delivered", ...attempt, timestamped };
+}
+
+test("many results come in pages, and to all of those that wait", async () => {
   const service = await opened();
-  const topics = ["actions"] as const;
+  const topics = ["deliveries"] as const;
   const streams = await Promise.all(Array.from({ length: 3 }, () => service.evreg.stream({ topics })));
   const all = streams.map(gathering);
   // From here on they are at the same place.
   await until("all to be ready", () => all.every(({ batches }) => batches.length === 1));
-  for (let count = 0; count < 450; count += 1) {
-    await service.evreg.actions.update("a.b", { deprecated: count % 2 === 0 });
-  }
-  const changesOf = (one: (typeof all)[number]) =>
-    one.batches.filter(([first]) => first?.type === "action").map(({ length }) => length);
-  await until("all changes", async () => {
+  for (let rowid = 1; rowid <= 450; rowid += 1) service.service.feed.ended(resultOf(rowid));
+  const pagesOf = (one: (typeof all)[number]) => one.batches.filter(([first]) => first?.type === "delivery");
+  await until("all results", async () => {
     await service.clock.advance(1_000);
-    return all.every((one) => changesOf(one).reduce((sum, length) => sum + length, 0) === 450);
+    return all.every((one) => pagesOf(one).flat().length === 450);
   });
-  for (const one of all) expect(Math.max(...changesOf(one))).toBeLessThanOrEqual(200);
-  const pages = new Set(all.flatMap(({ batches }) => batches.filter(([first]) => first?.type === "action")));
-  expect(pages.size).toBe(changesOf(all[0]!).length);
+  for (const page of all.flatMap(pagesOf)) expect(page.length).toBeLessThanOrEqual(200);
+  expect(new Set(all.flatMap(pagesOf)).size).toBe(pagesOf(all[0]!).length);
   for (const { stream } of all) await stream.close();
 });
 
@@ -185,18 +187,17 @@ test("a store that cannot be read ends the streams with what is wrong, and other
   await again!.stream.close();
 });
 
-function changeOf(length: number): FeedChange {
-  const data = { change: "changed", record: { text: "x".repeat(length) } };
-  return { topic: "actions", data } as unknown as FeedChange;
-}
-
-test("large changes leave room for few in memory, and for one at least", () => {
-  const ring = new ChangeRing(0, { changes: 100, changeBytes: 10_000 });
-  const kept = () => ring.between(0, ring.last).length;
-  for (let count = 0; count < 10; count += 1) ring.add(changeOf(2_000), count);
-  expect(kept()).toBe(2);
-  ring.add(changeOf(20_000), 11);
-  expect(kept()).toBe(1);
-  ring.add(changeOf(1), 12);
-  expect(kept()).toBe(1);
+test("only the last results are kept, and who has not got the others learns how many are missing", async () => {
+  const { service, evreg, clock } = await opened();
+  const stream = await evreg.stream({ topics: ["deliveries"] });
+  const { id } = stream;
+  await stream.close();
+  for (let rowid = 1; rowid <= STREAM_LIMITS.results + 7; rowid += 1) service.feed.ended(resultOf(rowid));
+  const late = await evreg.stream({ topics: ["deliveries"], since: id });
+  const messages = late[Symbol.asyncIterator]();
+  const complete_since = new Date(clock.now() + 1).toISOString();
+  const gap = { reason: "overrun", topics: ["deliveries"], missed: 7, complete_since };
+  expect((await messages.next()).value).toMatchObject({ type: "gap", data: gap });
+  expect((await messages.next()).value).toMatchObject({ type: "delivery", data: { rowid: 8 } });
+  await late.close();
 });

@@ -73,7 +73,14 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   };
   const counts = new EngineCounts();
   const random = systemRandom;
-  const calls = new StoreCalls({ store: store.queue, clock, logger, counts, config: { disableAfter: 0 } });
+  const calls = new StoreCalls({
+    store: store.queue,
+    clock,
+    logger,
+    counts,
+    config: { disableAfter: 0 },
+    onResult: (result) => service.feed.ended(result),
+  });
   const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });
   const requests = new RequestBuilder("0.0.0-test");
   const parts = { clock, store: store.queue, calls, counts, random, filters, requests };
@@ -100,7 +107,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     clock,
     version,
   };
-  const service = createService({
+  const service: Service = createService({
     store,
     clock,
     random,

@@ -17,21 +17,13 @@ import { Shares } from "../../runtime/shares.ts";
 import type { EventBounds, EventStore } from "../../store/events.ts";
 import type { OtherNodes, Store } from "../../store/store.ts";
 import { type Page, SharedPages } from "./pages.ts";
-import {
-  ChangeRing,
-  changeTopics,
-  type FeedChange,
-  idAt,
-  showsChanges,
-  type StreamSource,
-  type View,
-} from "./view.ts";
+import { ResultRing, idAt, showsResults, type StreamSource, type View } from "./view.ts";
 
 /** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;
 const PAUSE_OF_EACH_MS = 0.5;
 
-/** After the last stream of changes, this node goes on receiving those of others for so long. */
+/** After the last stream of deliveries, this node goes on receiving the results of others for so long. */
 const RECEIVING_MS = 60_000;
 
 /** The bounds for a stream without events. */
@@ -76,15 +68,15 @@ interface Reader {
 
 /**
  * What happens, for all streams. Each reader asks for the page after its position once it has taken the one before, and waits
- * for a signal once it has everything. Events come from the store, and all else from a ring. Without streams only the ring
- * costs anything.
+ * for a signal once it has everything. Events come from the store, and results of deliveries from a ring. Without streams only the
+ * ring costs anything.
  */
 export class Feed {
   readonly #clock: Clock;
   readonly #counts: StreamCounts;
   readonly #source: StreamSource;
   readonly #events: EventStore;
-  readonly #ring: ChangeRing;
+  readonly #ring: ResultRing;
   readonly #pages: SharedPages;
   readonly #open = new Set<Reader>();
   readonly #places = new Shares(STREAM_LIMITS.streams);
@@ -94,7 +86,7 @@ export class Feed {
   #isPlanned = false;
   /** Where others have the data open, too. */
   readonly #others: OtherNodes | undefined;
-  /** Resolves once this node receives the changes of others; `undefined` while nobody needs them. */
+  /** Resolves once this node receives the results of others; `undefined` while nobody needs them. */
   #receiving: Promise<void> | undefined;
 
   constructor({ store, clock, counts, instance }: FeedOptions) {
@@ -104,7 +96,7 @@ export class Feed {
     this.#counts = counts;
     this.#source = { data: shortId(store.dataId), instance: shortId(instance) };
     // Before the data were made, nothing had happened.
-    this.#ring = new ChangeRing(store.isNew ? 0 : clock.now());
+    this.#ring = new ResultRing(store.isNew ? 0 : clock.now());
     this.#pages = new SharedPages(store.events, this.#ring, this.#source);
     counts.open = () => this.#open.size;
   }
@@ -114,18 +106,16 @@ export class Feed {
     if (this.#open.size > 0) this.#planWakeUp();
   }
 
-  changed(change: FeedChange): void {
-    this.#others?.broadcast(change);
-    this.#ring.add(change, this.#clock.now());
+  /** An attempt has ended, or a delivery without one, and that is stored. */
+  readonly ended = (result: DeliveryResult): void => {
+    this.#others?.broadcast(result);
+    this.#ring.add(result, this.#clock.now());
     this.recorded();
-  }
+  };
 
-  /** An attempt has ended, and its result is stored. */
-  readonly attemptEnded = (data: DeliveryResult): void => this.changed({ topic: "deliveries", data });
-
-  /** @param changes those of other nodes, as JSON */
-  received(changes: readonly string[]): void {
-    for (const change of changes) this.#ring.add(parseText(change) as FeedChange, this.#clock.now());
+  /** @param results those of other nodes, as JSON */
+  received(results: readonly string[]): void {
+    for (const result of results) this.#ring.add(parseText(result) as DeliveryResult, this.#clock.now());
   }
 
   /**
@@ -142,7 +132,7 @@ export class Feed {
     this.#places.take(caller, "streams are open");
     let reader: Reader;
     try {
-      if (showsChanges(view)) await this.#receiveOthers();
+      if (showsResults(view)) await this.#receiveOthers();
       const { position, gaps: gapsAtStart, removed } = await this.#startOf(view, since);
       const state = { position, removed, wake: () => {}, isOpen: true };
       reader = { view, gapsAtStart, ...state };
@@ -214,14 +204,13 @@ export class Feed {
       reader.removed = removed;
       gaps.push(EXPIRED);
     }
-    if (missed > 0) gaps.push(this.#changesMissed("overrun", reader.view, missed));
+    if (missed > 0) gaps.push(this.#resultsMissed("overrun", missed));
     return gaps;
   }
 
-  /** Changes that the view shows are not kept. */
-  #changesMissed(reason: "overrun" | "restart", view: View, missed: number | null): StreamGap {
-    const complete_since = toIso(this.#ring.completeSinceMs);
-    return { reason, topics: changeTopics(view), missed, complete_since };
+  /** Results are not kept. */
+  #resultsMissed(reason: "overrun" | "restart", missed: number | null): StreamGap {
+    return { reason, topics: ["deliveries"], missed, complete_since: toIso(this.#ring.completeSinceMs) };
   }
 
   #gapMessage(reader: Reader, gap: StreamGap): readonly StreamMessage[] {
@@ -234,9 +223,9 @@ export class Feed {
     const start = since === undefined ? undefined : parseSince(since, this.#clock.now());
     const fromMs = start?.kind === "time" ? start.ms : undefined;
     // The ring is read before the events' end, so that nothing which follows from a later event is left out.
-    const change = this.#ring.last;
+    const result = this.#ring.last;
     const bounds = view.topics.has("events") ? await this.#events.bounds(fromMs) : NO_EVENTS;
-    const { position, gaps } = this.#placeOf(view, start, { event: bounds.last, change }, bounds.before);
+    const { position, gaps } = this.#placeOf(view, start, { event: bounds.last, result }, bounds.before);
     const { event, ms } = bounds.removed;
     // Removed events may be of the time that was asked for and before the position, which is that of the first that is
     // left.
@@ -257,9 +246,9 @@ export class Feed {
     if (start === undefined) return { position: last, gaps: [] };
     const ring = this.#ring;
     if (start.kind === "time") {
-      const isWhole = !showsChanges(view) || ring.completeSinceMs <= start.ms;
-      const gaps = isWhole ? [] : [this.#changesMissed("overrun", view, null)];
-      return { position: { event: before, change: ring.before(start.ms) }, gaps };
+      const isWhole = !showsResults(view) || ring.completeSinceMs <= start.ms;
+      const gaps = isWhole ? [] : [this.#resultsMissed("overrun", null)];
+      return { position: { event: before, result: ring.before(start.ms) }, gaps };
     }
     if (start.kind === "event") {
       return { position: { ...last, event: Math.min(start.rowid, last.event) }, gaps: [] };
@@ -271,16 +260,16 @@ export class Feed {
       gaps.push({ reason: "other_data", topics: [...view.topics], missed: null, complete_since: null });
     }
     const position = { ...last, event: Math.min(cursor.event ?? last.event, last.event) };
-    if (!showsChanges(view) || cursor.change === undefined) return { position, gaps };
+    if (!showsResults(view) || cursor.result === undefined) return { position, gaps };
     if (cursor.instance === this.#source.instance) {
-      return { position: { ...position, change: Math.min(cursor.change, last.change) }, gaps };
+      return { position: { ...position, result: Math.min(cursor.result, last.result) }, gaps };
     }
-    if (!isOtherData) gaps.push(this.#changesMissed("restart", view, null));
+    if (!isOtherData) gaps.push(this.#resultsMissed("restart", null));
     // All that is kept has happened since.
-    return { position: { ...position, change: ring.missedAfter(0) }, gaps };
+    return { position: { ...position, result: ring.missedAfter(0) }, gaps };
   }
 
-  /** Has the ring take the changes of others as well, while there are streams of changes. */
+  /** Has the ring take the results of others as well, while there are streams of deliveries. */
   async #receiveOthers(): Promise<void> {
     if (this.#others === undefined) return;
     this.#receiving ??= this.#beginReceiving(this.#others);
@@ -300,7 +289,7 @@ export class Feed {
 
   #endReceivingLater(others: OtherNodes): void {
     this.#clock.setTimer(() => {
-      if ([...this.#open].some(({ view }) => showsChanges(view))) return this.#endReceivingLater(others);
+      if ([...this.#open].some(({ view }) => showsResults(view))) return this.#endReceivingLater(others);
       this.#receiving = undefined;
       // To receive more than is needed does no harm.
       others.receive(false).catch(() => undefined);

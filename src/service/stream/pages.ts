@@ -3,7 +3,7 @@ import type { StreamMessage, StreamPosition } from "../../domain/stream.ts";
 import type { EventStore, NextEvents, NextPage } from "../../store/events.ts";
 import { Yielder } from "../../runtime/yielding.ts";
 import { omitUndefined } from "../requests.ts";
-import { type ChangeRing, messagesOf, showsChanges, type StreamSource, type View } from "./view.ts";
+import { type ResultRing, messagesOf, showsResults, type StreamSource, type View } from "./view.ts";
 
 /** What one page may have: it is made and encoded in one go, while all else waits. A single event may have more. */
 const PAGE = { limit: 200, maxBytes: 64 * 1024 } as const;
@@ -16,7 +16,7 @@ export interface Page {
   readonly to: Required<StreamPosition>;
   /** Whether there may be more, even if nothing has happened since. */
   readonly isFull: boolean;
-  /** Changes after the position that are kept no more. */
+  /** Results after the position that are kept no more. */
   readonly missed: number;
   /** The largest rowid of an event that was removed by then. */
   readonly removed: number;
@@ -24,8 +24,8 @@ export interface Page {
 
 /** What the store and the ring had when it was read. */
 interface PageRead extends NextPage {
-  /** The number of the last change. */
-  readonly change: number;
+  /** The number of the last result. */
+  readonly result: number;
 }
 
 interface KeptPage {
@@ -66,12 +66,12 @@ export const streamTurns = new Yielder(
  */
 export class SharedPages {
   readonly #events: Pick<EventStore, "next">;
-  readonly #ring: ChangeRing;
+  readonly #ring: ResultRing;
   readonly #source: StreamSource;
   readonly #kept = new LRUCache<string, KeptPage>({ maxSize: KEPT_BYTES });
   #lastRead: Promise<unknown> = Promise.resolve();
 
-  constructor(events: Pick<EventStore, "next">, ring: ChangeRing, source: StreamSource) {
+  constructor(events: Pick<EventStore, "next">, ring: ResultRing, source: StreamSource) {
     this.#events = events;
     this.#ring = ring;
     this.#source = source;
@@ -82,7 +82,7 @@ export class SharedPages {
    * @param epoch see `Feed`: what was read in an earlier one has no end that still holds
    */
   async after({ view, position }: PageReader, epoch: number): Promise<Page> {
-    const name = `${position.event} ${position.change} ${view.key}`;
+    const name = `${position.event} ${position.result} ${view.key}`;
     let kept = this.#kept.get(name);
     // What comes after a position never changes where there is a whole page of it.
     if (kept === undefined || (kept.epoch < epoch && kept.page?.isFull !== true)) {
@@ -111,13 +111,13 @@ export class SharedPages {
   #read({ topics, action, applications, payloads }: View, after: number): Promise<PageRead> {
     if (!topics.has("events")) {
       const none = { events: [], through: after, isFull: false, removed: 0 };
-      return Promise.resolve({ ...none, change: this.#ring.last });
+      return Promise.resolve({ ...none, result: this.#ring.last });
     }
     const query = omitUndefined<NextEvents>({ after, ...PAGE, action, applications, payloads });
     const reading = this.#lastRead.then(async () => {
       // The ring is read before the events, so that a delivery's result never comes before its event.
-      const change = this.#ring.last;
-      return { ...(await this.#events.next(query)), change };
+      const result = this.#ring.last;
+      return { ...(await this.#events.next(query)), result };
     });
     this.#lastRead = reading.catch(() => undefined);
     return reading;
@@ -126,17 +126,17 @@ export class SharedPages {
   #pageOf(view: View, from: Required<StreamPosition>, read: PageRead): { page: Page; bytes: number } {
     const { events, removed } = read;
     const event = Math.max(from.event, read.through);
-    let { change } = from;
+    let { result } = from;
     let { isFull } = read;
     let missed = 0;
-    if (!isFull && showsChanges(view)) {
-      missed = this.#ring.missedAfter(change);
-      change = Math.max(change, Math.min(read.change, change + missed + PAGE.limit));
-      isFull = change < read.change;
+    if (!isFull && showsResults(view)) {
+      missed = this.#ring.missedAfter(result);
+      result = Math.max(result, Math.min(read.result, result + missed + PAGE.limit));
+      isFull = result < read.result;
     }
-    const to = { event, change };
-    const changes = this.#ring.between(from.change, change);
-    const { messages, bytes } = messagesOf(view, this.#source, [from, to], events, changes);
+    const to = { event, result };
+    const results = this.#ring.between(from.result, result);
+    const { messages, bytes } = messagesOf(view, this.#source, [from, to], events, results);
     return { page: { messages, to, isFull, missed, removed }, bytes };
   }
 }

@@ -1,10 +1,7 @@
-import type { Action } from "../../domain/action.ts";
-import type { Replay } from "../../domain/replay.ts";
 import {
   checkTopics,
   cursorText,
   type DeliveryResult,
-  type RecordChange,
   STREAM_LIMITS,
   STREAM_QUERY,
   type StreamedEvent,
@@ -13,7 +10,6 @@ import {
   type StreamQuery,
   type StreamTopic,
 } from "../../domain/stream.ts";
-import type { Subscription } from "../../domain/subscription.ts";
 import type { DeliveryStatus } from "../../domain/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
 import { checkActionPattern, matches } from "../../domain/names.ts";
@@ -23,36 +19,22 @@ import type { Access } from "../auth.ts";
 import { checkQuery, omitUndefined } from "../requests.ts";
 import { payloadOf } from "../stored-events.ts";
 
-/** Something that happened, apart from events. */
-export type FeedChange =
-  | { readonly topic: "deliveries"; readonly data: DeliveryResult }
-  | { readonly topic: "subscriptions"; readonly data: RecordChange<Subscription> }
-  | { readonly topic: "actions"; readonly data: RecordChange<Action> }
-  | { readonly topic: "replays"; readonly data: RecordChange<Replay> };
-
-export type NumberedChange = FeedChange & {
-  /** Changes are numbered from 1 at each start. */
+/** A result of a delivery as it is kept. Results are numbered from 1 at each start. */
+export interface NumberedResult {
+  readonly data: DeliveryResult;
   readonly number: number;
   readonly atMs: number;
-  /** What it takes in memory, about. */
-  readonly bytes: number;
-};
+}
 
-/** What a delivery's result takes, about; its names are shared. */
-const RESULT_BYTES = 320;
-
-/** The last changes, in memory. */
-export class ChangeRing {
-  readonly #limits: { readonly changes: number; readonly changeBytes: number };
-  /** The changes, the oldest first. */
-  readonly #kept: NumberedChange[] = [];
+/** The last results of deliveries, in memory. */
+export class ResultRing {
+  /** The oldest first. */
+  readonly #kept: NumberedResult[] = [];
   #last = 0;
-  #bytes = 0;
-  /** All changes since then are kept. */
+  /** All results since then are kept. */
   #completeSinceMs: number;
 
-  constructor(nowMs: number, limits: { changes: number; changeBytes: number } = STREAM_LIMITS) {
-    this.#limits = limits;
+  constructor(nowMs: number) {
     this.#completeSinceMs = nowMs;
   }
 
@@ -75,17 +57,10 @@ export class ChangeRing {
     this.#completeSinceMs = Math.max(this.#completeSinceMs, ms);
   }
 
-  add(change: FeedChange, atMs: number): void {
-    const bytes = change.topic === "deliveries" ? RESULT_BYTES : 2 * JSON.stringify(change.data).length;
-    const { changes, changeBytes } = this.#limits;
+  add(data: DeliveryResult, atMs: number): void {
     this.#last += 1;
-    this.#bytes += bytes;
-    this.#kept.push({ ...change, number: this.#last, atMs, bytes });
-    while (this.#kept.length > changes || (this.#bytes > changeBytes && this.#kept.length > 1)) {
-      const dropped = this.#kept.shift()!;
-      this.#bytes -= dropped.bytes;
-      this.incompleteBefore(dropped.atMs + 1);
-    }
+    this.#kept.push({ data, number: this.#last, atMs });
+    if (this.#kept.length > STREAM_LIMITS.results) this.incompleteBefore(this.#kept.shift()!.atMs + 1);
   }
 
   /** How many of those after this number are kept no more. */
@@ -93,8 +68,8 @@ export class ChangeRing {
     return Math.max(0, this.#dropped - number);
   }
 
-  /** The changes after `after` up to `through` that are kept. */
-  between(after: number, through: number): readonly NumberedChange[] {
+  /** The results after `after` up to `through` that are kept. */
+  between(after: number, through: number): readonly NumberedResult[] {
     const first = Math.max(0, after - this.#dropped);
     return this.#kept.slice(first, Math.max(first, through - this.#dropped));
   }
@@ -148,81 +123,66 @@ export interface StreamSource {
   readonly instance: string;
 }
 
-export function changeTopics({ topics }: View): readonly StreamTopic[] {
-  return [...topics].filter((topic) => topic !== "events");
-}
-
-export function showsChanges(view: View): boolean {
-  return changeTopics(view).length > 0;
+export function showsResults({ topics }: View): boolean {
+  return topics.has("deliveries");
 }
 
 /** Names the position in the topics that the view shows. */
 export function idAt(
   view: View,
   { data, instance }: StreamSource,
-  { event, change }: Required<StreamPosition>,
+  { event, result }: Required<StreamPosition>,
 ): string {
   return cursorText({
     data,
     event: view.topics.has("events") ? event : undefined,
     instance,
-    change: showsChanges(view) ? change : undefined,
+    result: showsResults(view) ? result : undefined,
   });
 }
 
-/** About what a message takes without its payload. */
-const MESSAGE_BYTES = 250;
+/** About what a message takes without its payload; names of results are shared. */
+const MESSAGE_BYTES = 320;
 
 /**
  * What the view shows of what happened between two positions, and about how many bytes it takes.
  * @param events that the view shows
- * @param changes all of them
+ * @param results all of them
  */
 export function messagesOf(
   view: View,
   source: StreamSource,
   [from, to]: readonly [Required<StreamPosition>, Required<StreamPosition>],
   events: readonly StoredEvent[],
-  changes: readonly NumberedChange[],
+  results: readonly NumberedResult[],
 ): { readonly messages: readonly StreamMessage[]; readonly bytes: number } {
   const messages: StreamMessage[] = [];
   let bytes = 0;
   for (const event of events) {
-    const id = idAt(view, source, { event: event.rowid, change: from.change });
+    const id = idAt(view, source, { event: event.rowid, result: from.result });
     messages.push({ type: "event", id, data: shownEvent(event, view) });
     bytes += MESSAGE_BYTES + (event.payload?.length ?? 0);
   }
-  for (const change of changes) {
-    if (!hasChange(view, change)) continue;
-    const id = idAt(view, source, { event: to.event, change: change.number });
-    messages.push({ type: TYPES[change.topic], id, data: change.data } as StreamMessage);
-    bytes += change.bytes;
+  for (const { data, number } of results) {
+    if (!hasResult(view, data)) continue;
+    const id = idAt(view, source, { event: to.event, result: number });
+    messages.push({ type: "delivery", id, data });
+    bytes += MESSAGE_BYTES;
   }
   return { messages, bytes };
 }
 
-const TYPES = {
-  deliveries: "delivery",
-  subscriptions: "subscription",
-  actions: "action",
-  replays: "replay",
-} as const;
-
-function hasChange(view: View, change: NumberedChange): boolean {
-  const { topic, data } = change;
-  if (!view.topics.has(topic)) return false;
-  const { action, application } = topic === "deliveries" ? data : data.record;
-  if (view.action !== undefined && view.action !== action && !matches(view.action, action)) return false;
-  if (view.applications !== undefined && !view.applications.includes(application)) return false;
-  if (topic === "deliveries" && view.status !== undefined && view.status !== data.status) return false;
+function hasResult(
+  view: View,
+  { application, action, subscription_id: id, status }: DeliveryResult,
+): boolean {
   return (
-    topic === "actions" || view.subscription === undefined || view.subscription === subscriptionIn(change)
+    showsResults(view) &&
+    (view.action === undefined || matches(view.action, action)) &&
+    (view.applications === undefined || view.applications.includes(application)) &&
+    (view.subscription === undefined || view.subscription === id) &&
+    (view.status === undefined || view.status === status)
   );
-}
-
-function subscriptionIn(change: Exclude<NumberedChange, { topic: "actions" }>): number {
-  if (change.topic === "deliveries") return change.data.subscription_id;
-  return change.topic === "replays" ? change.data.record.subscription_id : change.data.record.rowid;
 }
 
 function shownEvent({ payload, payloadBytes: _bytes, ...event }: StoredEvent, view: View): StreamedEvent {
