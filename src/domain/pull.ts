@@ -1,24 +1,11 @@
-import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
-import { type BodyOf, bodySchema, label } from "./request.ts";
+import type { ANSWERS } from "../model/answers.ts";
+import type { AttemptErrorCode } from "./delivery.ts";
+import { type BodyOf, bodySchema, label, type ValueOf } from "./request.ts";
 
 // How consumers take the deliveries of a pull subscription, and say what became of them.
 
 /** A delivery that a consumer has taken, with all that a handler would be sent. */
-export interface PulledDelivery {
-  /** Names it in its result. Opaque; whoever has a later one holds the delivery. */
-  readonly lease: string;
-  readonly delivery_id: number;
-  readonly event_id: number;
-  readonly action: string;
-  /** Which attempt of the delivery it is, from 1. */
-  readonly attempt: number;
-  /** The headers by the names that they are sent with. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** The text whose UTF-8 bytes are signed. */
-  readonly body: string;
-  /** ISO 8601 UTC: when it is due again, unless its result has come or its lease was extended. */
-  readonly expires_at: string;
-}
+export interface PulledDelivery extends ValueOf<(typeof ANSWERS)["PulledDelivery"]> {}
 
 /**
  * delivered: done. failed: a failed attempt, that is retried as one to a handler is. released: not begun, and due again at
@@ -28,15 +15,7 @@ const PULL_OUTCOMES = ["delivered", "failed", "released", "extended"] as const;
 export type PullOutcome = (typeof PULL_OUTCOMES)[number];
 
 /** What was made of one result. */
-export interface FinishedPull {
-  readonly lease: string;
-  /** fenced: the lease had ended, and the delivery was given to somebody else or is due again. Nothing was changed. */
-  readonly outcome: "stored" | "fenced";
-  /** The state of the delivery then; `null` where it is fenced. */
-  readonly status: DeliveryStatus | null;
-  /** When the lease ends that was extended. */
-  readonly expires_at: string | null;
-}
+export interface FinishedPull extends ValueOf<(typeof ANSWERS)["FinishedPull"]> {}
 
 export const PULL_LIMITS = {
   claimMax: 100,

@@ -1,9 +1,10 @@
 import type { RecordOf } from "../model/field.ts";
+import type { ANSWERS } from "../model/answers.ts";
 import type { TOKEN } from "../model/token.ts";
 import { invalidField } from "./error.ts";
 import { parseIsoTime } from "./formats.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
-import { type BodyOf, bodySchema, label } from "./request.ts";
+import { type BodyOf, bodySchema, label, type ValueOf } from "./request.ts";
 import type { RetryDefaults } from "./retry.ts";
 
 export const SCOPE_NAMES = ["publish", "read", "listen", "write", "admin"] as const;
@@ -20,11 +21,7 @@ export interface TokenWithSecret extends Token {
 }
 
 /** What signs a browser in: once, and soon. */
-export interface SignInCode {
-  /** `null` where the server asks for no token, so that none is needed. */
-  readonly code: string | null;
-  readonly expires_at: string | null;
-}
+export interface SignInCode extends ValueOf<(typeof ANSWERS)["SignInCode"]> {}
 
 /** Who makes a request, and what it may do. */
 export interface Principal {

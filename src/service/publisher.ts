@@ -66,17 +66,6 @@ interface PublishRequest {
   readonly missing?: Set<string>;
 }
 
-export function publishing(
-  context: ServiceContext,
-  access: Access,
-): Pick<EventsPort, "publish" | "publishBatch"> {
-  const publisher = new Publisher(context, access);
-  return {
-    publish: (input) => publisher.publish(input),
-    publishBatch: (...batch) => publisher.publishBatch(...batch),
-  };
-}
-
 /** Its `details.field` distinguishes it from a repeated key. */
 function otherData(dataId: string): EvregError {
   const message = "is of other data than there is here: of another data folder, or from before a restore";
@@ -84,8 +73,8 @@ function otherData(dataId: string): EvregError {
   return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, details);
 }
 
-/** Publishing for one principal: one event, or several, in the same way. */
-class Publisher {
+/** Publishing for one principal: one event, or several, in the same way. Its two fields are those of the port. */
+export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
   readonly #context: ServiceContext;
   readonly #access: Access;
 
@@ -95,7 +84,7 @@ class Publisher {
   }
 
   /** This is the path that everything else must not slow down. */
-  async publish(input: NewEvent): Promise<Published> {
+  readonly publish = async (input: NewEvent): Promise<Published> => {
     this.#access.requireSome("publish", nameIn(input));
     const { caller } = this.#access;
     const one = begun(input);
@@ -104,14 +93,14 @@ class Publisher {
     if (!isAccepted(result)) throw result!;
     const { deprecation } = ready!.action;
     return deprecation === undefined ? { data: result, replayed } : { data: result, replayed, deprecation };
-  }
+  };
 
   /** @param signal ends the long checks; what is stored by then stays */
-  async publishBatch(
+  readonly publishBatch = async (
     items: readonly BatchItem[],
     options: BatchOptions = {},
     signal?: AbortSignal,
-  ): Promise<BatchResult> {
+  ): Promise<BatchResult> => {
     const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
     if (dataId !== undefined && dataId !== this.#context.store.dataId) throw otherData(dataId);
     this.#access.requireSome("publish");
@@ -121,7 +110,7 @@ class Publisher {
     await this.#publishAll(all, { caller, isBatch: true, atomic, missing: new Set() });
     const result = batchResult(all);
     return minimal ? { ...result, data: [] } : result;
-  }
+  };
 
   /** @throws EvregError `unavailable`, when nothing was stored */
   async #publishAll(all: readonly Publication[], request: PublishRequest): Promise<void> {
@@ -287,9 +276,8 @@ class Publisher {
   #noteRefusal(item: unknown, failure: object): void {
     if (failure instanceof EvregError && failure.code === "forbidden") return;
     const { actions, stats } = this.#context;
-    const { action } = Object(item) as { readonly action?: unknown };
-    const isKnown = typeof action === "string" && actions.get(action) !== undefined;
-    stats.refused(failure, isKnown ? action : "");
+    const action = nameIn(item);
+    stats.refused(failure, action !== undefined && actions.get(action) !== undefined ? action : "");
   }
 }
 

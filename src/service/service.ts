@@ -30,7 +30,7 @@ import {
   eventParts,
   eventReads,
 } from "./events.ts";
-import { publishing } from "./publisher.ts";
+import { Publisher } from "./publisher.ts";
 import { SchemaChecks } from "./caller-turns.ts";
 import { Feed } from "./stream/feed.ts";
 import { viewOf } from "./stream/view.ts";
@@ -117,10 +117,11 @@ export function createService(options: ServiceOptions): Service {
   return {
     as(principal, address) {
       const access = new Access(principal, address);
+      const { publish, publishBatch } = new Publisher(context, access);
       const { name, scopes, expires_at = null } = principal;
       const port: Evreg = guarded({
         actions: actionsPort(context, access),
-        events: { ...publishing(context, access), ...eventReads(context, access) },
+        events: { publish, publishBatch, ...eventReads(context, access) },
         subscriptions: subscriptionsPort(context, access),
         deliveries: deliveriesPort(context, access),
         replays: replaysPort(context, access),

@@ -93,16 +93,15 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
   };
   const checks = { application: checkLabel, subscription: checkLabel, ...updateChecks };
 
-  /** One of mode `pull` whose deliveries the caller may take. */
-  async function pullable(id: number): Promise<Subscription> {
-    return ofModePull(await listenable(context, access, id));
-  }
-
   /**
-   * Finds one of mode `pull`, or one that was deleted while consumers had deliveries of it: what they have ends as usual.
+   * One of mode `pull` whose deliveries the caller may take.
+   * @param alsoDeleted finds one as well that was deleted while consumers had deliveries of it: what they have ends as usual
    */
-  async function pulledFrom(id: number): Promise<Subscription> {
-    return ofModePull(await listenable(context, access, id, true));
+  async function pullable(id: number, alsoDeleted = false): Promise<Subscription> {
+    const subscription = await listenable(context, access, id, alsoDeleted);
+    if (subscription.mode === "pull") return subscription;
+    const message = "is of a subscription of mode push, which sends its deliveries to its handler";
+    throw invalidField("id", message, id);
   }
 
   /**
@@ -235,18 +234,16 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const { rowid: subscription } = await pullable(id);
       const { leaseDefaultMs } = PULL_LIMITS;
       const body = readBody<NewClaim>(NEW_CLAIM, input, { consumer: checkLabel });
-      const { max = 1, wait_ms = 0, lease_ms = leaseDefaultMs } = body;
-      const { consumer = access.principal.name } = body;
-      const request = { subscription, caller: access.caller, max, wait_ms, lease_ms, consumer };
+      const usual = { max: 1, wait_ms: 0, lease_ms: leaseDefaultMs, consumer: access.principal.name };
       const pulls = pullsOf(background);
-      const data = await pulls.claim(request, signal);
+      const data = await pulls.claim({ ...usual, ...body, subscription, caller: access.caller }, signal);
       if (data.length === 0 || (await context.tokens.holds(access.principal))) return { data };
       const released = data.map(({ lease }) => ({ lease, outcome: "released" }) as const);
-      await pulls.finish(await pulledFrom(id), released);
+      await pulls.finish(await pullable(id, true), released);
       throw new EvregError("unauthorized", "The token was revoked or has expired while this waited.");
     },
     async finish(id, input) {
-      const from = await pulledFrom(id);
+      const from = await pullable(id, true);
       const { results } = readBody<PullResults>(PULL_RESULTS, input);
       return { data: await pullsOf(background).finish(from, results) };
     },
@@ -273,12 +270,6 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
 /** A token that may only listen changes nothing but pull subscriptions. */
 function requireChanging(access: Access): void {
   if (!access.allowsSome("listen")) access.requireSome("write");
-}
-
-function ofModePull(subscription: Subscription): Subscription {
-  if (subscription.mode === "pull") return subscription;
-  const message = "is of a subscription of mode push, which sends its deliveries to its handler";
-  throw invalidField("id", message, subscription.rowid);
 }
 
 function scopeFor(mode: SubscriptionMode): "listen" | "write" {

@@ -1,4 +1,5 @@
-import { byAction, byApplication, type QueryOf, querySchema, rowid } from "../request.ts";
+import type { ANSWERS, STATS_COLUMNS } from "../../model/answers.ts";
+import { byAction, byApplication, type QueryOf, querySchema, rowid, type ValueOf } from "../request.ts";
 
 /** The least that figures are kept of. */
 export const TEN_SECONDS_MS = 10_000;
@@ -38,72 +39,26 @@ export const STATS_RANGE_NAMES = ["5m", "1h", "24h", "7d"] as const satisfies re
 export const STATS_BREAKDOWNS = ["action", "subscription"] as const;
 export type StatsBreakdown = (typeof STATS_BREAKDOWNS)[number];
 
-/** Times in milliseconds, to 6 %; `null` where there were none. */
-export interface Percentiles {
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly p99: number | null;
-}
+type Answers = typeof ANSWERS;
 
 /** What happened in some time. */
-export interface Figures {
-  /** Events stored. */
-  readonly published: number;
-  /** Requests to publish and items of batches that were refused; those of no known action only in figures of everything. */
-  readonly refused: number;
-  /** Attempts that delivered. */
-  readonly delivered: number;
-  readonly failed_attempts: number;
-  /** Deliveries that failed for good. */
-  readonly failed: number;
-  /**
-   * The time from publishing to the handler's answer, retries included; without replays and what was sent again by hand.
-   */
-  readonly latency_ms: Percentiles;
-  /** How long attempts took. */
-  readonly attempt_ms: Percentiles;
-}
+export interface Figures extends ValueOf<Answers["Figures"]> {}
 
-/** A value for each step; `null` where nothing is known, as the server did not run. */
-type StatsColumn = readonly (number | null)[];
+/** Times in milliseconds, to 6 %; `null` where there were none. */
+export type Percentiles = Figures["latency_ms"];
 
-export interface StatsSeries {
-  readonly published: StatsColumn;
-  readonly refused: StatsColumn;
-  readonly delivered: StatsColumn;
-  readonly failed_attempts: StatsColumn;
-  readonly failed: StatsColumn;
-  /** `null` also where nothing was delivered. */
-  readonly latency_p50_ms: StatsColumn;
-  readonly latency_p95_ms: StatsColumn;
-  readonly latency_p99_ms: StatsColumn;
-}
+/** A value for each step; `null` where nothing is known, as the server did not run, and for a time where nothing was delivered. */
+export type StatsSeries = Readonly<Record<keyof typeof STATS_COLUMNS, readonly (number | null)[]>>;
 
-export interface ActionFigures extends Figures {
-  readonly action: string;
-  readonly application: string;
-  /** ISO 8601 UTC, of its last event that is kept; `null` without one. */
-  readonly last_published_at: string | null;
-}
+export interface ActionFigures extends ValueOf<Answers["ActionFigures"]> {}
 
-export interface SubscriptionFigures extends Figures {
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  /** The status or error code of the last attempt that failed in this time; `null` where none did. */
-  readonly last_error: string | null;
-}
+export interface SubscriptionFigures extends ValueOf<Answers["SubscriptionFigures"]> {}
 
 export const BACKLOG_CAUSES = ["due", "busy", "paced", "waiting", "blocked", "delivering", "held"] as const;
 export type BacklogCause = (typeof BACKLOG_CAUSES)[number];
 
 /** Unfinished deliveries with one cause. */
-export interface BacklogShare {
-  readonly deliveries: number;
-  /** ISO 8601 UTC: since when the first of them has been due, or under way; `null` where there is none or it is not known. */
-  readonly since: string | null;
-}
+export interface BacklogShare extends ValueOf<Answers["BacklogShare"]> {}
 
 /** What is unfinished now. */
 export type StatsBacklog = Readonly<Record<BacklogCause, BacklogShare>> & {

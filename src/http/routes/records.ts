@@ -1,10 +1,10 @@
 import { BACKLOG_CAUSES, STATS_RANGE_NAMES } from "../../domain/stats/stats.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { WEBHOOK_HEADERS } from "../../domain/webhook.ts";
 import { ACTION_ANSWERS } from "../../model/action-answers.ts";
+import { ANSWERS, STATS_COLUMNS } from "../../model/answers.ts";
 import { ACTION } from "../../model/action.ts";
 import { AUDIT_ENTRY } from "../../model/audit.ts";
-import { ATTEMPT, DELIVERY, DELIVERY_STATUSES, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
+import { ATTEMPT, DELIVERY, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
 import { EVENT } from "../../model/event.ts";
 import { about, field, record, recordOf } from "../../model/field.ts";
 import { HANDLER_TEST } from "../../model/handler-test.ts";
@@ -14,39 +14,17 @@ import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { TOKEN } from "../../model/token.ts";
 import { failure, ref } from "./route.ts";
 
-const milliseconds: JsonSchema = { type: ["integer", "null"], minimum: 0 };
-
-const COLUMNS = {
-  published: "Events stored.",
-  refused: "Requests to publish, and items of batches, that were refused.",
-  delivered: "Attempts that delivered.",
-  failed_attempts: "Attempts that failed.",
-  failed: "Deliveries that failed for good.",
-  latency_p50_ms: "From publishing to the handler's answer, retries included: half took no longer.",
-  latency_p95_ms: "The same for 95 of 100.",
-  latency_p99_ms: "The same for 99 of 100.",
-} as const;
-
 const column = (description: string): JsonSchema => ({
   type: "array",
-  items: milliseconds,
+  items: field.nullableCount,
   description: `${description} \`null\` where nothing is known.`,
 });
-
-const FIGURES = {
-  published: field.count,
-  refused: field.count,
-  delivered: field.count,
-  failed_attempts: field.count,
-  failed: field.count,
-  latency_ms: ref("Percentiles"),
-  attempt_ms: ref("Percentiles"),
-} as const;
 
 /** What is answered, by the names that `ref` takes. */
 export const RECORDS: Readonly<Record<string, JsonSchema>> = {
   Action: recordOf(ACTION),
   ...ACTION_ANSWERS,
+  ...ANSWERS,
   Event: recordOf(EVENT),
   PageMeta: record(
     {
@@ -85,34 +63,6 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     ),
   }),
   HandlerTest: recordOf(HANDLER_TEST),
-  PulledDelivery: record({
-    lease: about(field.text, "Names it in its result. Opaque."),
-    delivery_id: field.rowid,
-    event_id: field.rowid,
-    action: field.text,
-    attempt: { type: "integer", minimum: 1 },
-    headers: {
-      type: "object",
-      additionalProperties: field.text,
-      description: `All that a handler would be sent, such as ${Object.keys(WEBHOOK_HEADERS).join(", ")}.`,
-    },
-    body: about(field.text, "Its UTF-8 bytes are those that a handler would be sent, and are signed."),
-    expires_at: about(field.timestamp, "When the lease ends, and the delivery is due again."),
-  }),
-  FinishedPull: record({
-    lease: field.text,
-    outcome: {
-      type: "string",
-      enum: ["stored", "fenced"],
-      description:
-        "`fenced`: the lease had ended, or its result is stored already. Somebody else has the delivery, or will have it.",
-    },
-    status: {
-      enum: [...DELIVERY_STATUSES, null],
-      description: "Of the delivery then; `null` where it is fenced.",
-    },
-    expires_at: about(field.nullableTimestamp, "Of one that was extended: when its lease ends."),
-  }),
   Delivery: recordOf(DELIVERY),
   Attempt: recordOf(ATTEMPT),
   SubscriptionAttempt: recordOf({
@@ -149,16 +99,7 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       description: "The server's settings for subscriptions that say nothing else.",
     },
   }),
-  SignInCode: record({
-    code: about(field.nullableText, "Goes behind `/ui/#code=`; `null` where the server requires no token."),
-    expires_at: field.nullableTimestamp,
-  }),
   TokenWithSecret: recordOf(TOKEN, { token: about(field.text, "Only this answer shows it.") }),
-  Percentiles: {
-    ...record({ p50: milliseconds, p95: milliseconds, p99: milliseconds }),
-    description: "In milliseconds, to 6 %; `null` where there were none.",
-  },
-  Figures: record(FIGURES),
   Stats: record(
     {
       range: { type: "string", enum: STATS_RANGE_NAMES },
@@ -166,7 +107,9 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       to: about(field.timestamp, "Now; the last step is not over."),
       step_ms: field.count,
       series: {
-        ...record(Object.fromEntries(Object.entries(COLUMNS).map(([name, text]) => [name, column(text)]))),
+        ...record(
+          Object.fromEntries(Object.entries(STATS_COLUMNS).map(([name, text]) => [name, column(text)])),
+        ),
         description: "A column for each figure, with a value for each step from `from` on.",
       },
       totals: ref("Figures"),
@@ -186,30 +129,6 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     },
     ["rows"],
   ),
-  ActionFigures: record({
-    action: field.text,
-    application: field.text,
-    ...FIGURES,
-    last_published_at: about(field.nullableTimestamp, "Of its last event that is kept."),
-  }),
-  SubscriptionFigures: record({
-    subscription_id: field.rowid,
-    application: field.text,
-    subscription: field.text,
-    action: field.text,
-    ...FIGURES,
-    last_error: about(
-      field.nullableText,
-      "Of the last attempt that failed in this time: a status or an error code.",
-    ),
-  }),
-  BacklogShare: record({
-    deliveries: field.count,
-    since: about(
-      field.nullableTimestamp,
-      "Since when the first of them has been due, or under way; for `blocked`, what blocks.",
-    ),
-  }),
   AuditEntry: recordOf(AUDIT_ENTRY),
   Health: recordOf(HEALTH),
   Attention: recordOf(ATTENTION),
