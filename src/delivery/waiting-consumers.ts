@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import {
+  type ConsumerClaim,
   type FinishedPull,
-  type NewClaim,
   PULL_LIMITS,
   type PulledDelivery,
   type PullResult,
@@ -25,13 +25,6 @@ const EMPTY_GAP_MS = 10;
 /** Ends of leases within so much are looked at together. */
 const EXPIRY_STEP_MS = 1_000;
 
-/** A claim of a consumer, checked. */
-interface PullRequest extends Required<NewClaim> {
-  readonly subscription: number;
-  /** Each caller has one value here. */
-  readonly caller: unknown;
-}
-
 interface WaitingConsumersParts extends Pick<EngineParts, "store" | "clock"> {
   readonly attempts: PullAttempts;
   /** Makes deliveries due again whose lease has ended. */
@@ -39,7 +32,7 @@ interface WaitingConsumersParts extends Pick<EngineParts, "store" | "clock"> {
 }
 
 interface Waiter {
-  readonly request: PullRequest;
+  readonly request: ConsumerClaim;
   /** Its time is up: it is answered by the next claim, whatever that brings. */
   isOver: boolean;
   /** Its caller has left, or its subscription was deleted. */
@@ -77,7 +70,7 @@ export class WaitingConsumers {
    * @param signal of a caller that leaves: it then rejects with its reason, and leases nothing
    * @throws EvregError `rate_limited` or `unavailable` when too many wait, see `Shares`; `unavailable` while the store is, and after the stop
    */
-  async claim(request: PullRequest, signal?: AbortSignal): Promise<readonly PulledDelivery[]> {
+  async claim(request: ConsumerClaim, signal?: AbortSignal): Promise<readonly PulledDelivery[]> {
     if (this.#isClosed) {
       throw new EvregError("unavailable", "The server is being stopped. Ask again once it has started.");
     }

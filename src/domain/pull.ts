@@ -83,6 +83,14 @@ export const NEW_CLAIM = bodySchema("NewClaim", {
 /** Asks for deliveries that are due. */
 export type NewClaim = BodyOf<typeof NEW_CLAIM>;
 
+/** That, checked. */
+export interface ConsumerClaim extends Required<NewClaim> {
+  /** The rowid of the subscription. */
+  readonly subscription: number;
+  /** Each caller has one value here. */
+  readonly caller: unknown;
+}
+
 export const PULL_RESULTS = bodySchema(
   "PullResults",
   {

@@ -180,8 +180,20 @@ export class PayloadValidator {
     caller: ValidationCaller,
     maxFailures = 1,
   ): Failure | undefined | Promise<Failure | undefined> {
-    const failure = this.#try(validator, payload, maxFailures);
-    return failure === "long" ? this.#validateOffThread(schemata, payload, caller, maxFailures) : failure;
+    // A large payload would take long even to parse.
+    if (payload.bytes.length <= SHORT_CHECK_BYTES) {
+      const failure = validator.validate(payload.value(), SHORT_CHECK_STEPS, maxFailures);
+      if (SHORT_CHECK_STEPS - budget.left >= LONG_STEPS) this.#noteLong();
+      // None are left also where they were not enough to say why it does not conform.
+      if (budget.left > 0) return failure;
+    }
+    return this.#validateOffThread(schemata, payload, caller, maxFailures);
+  }
+
+  #noteLong(): void {
+    if (this.#isAfterLong) return;
+    this.#isAfterLong = true;
+    setImmediate(() => (this.#isAfterLong = false));
   }
 
   /** Whether it conforms; a payload that takes too many steps does not. */
@@ -196,18 +208,6 @@ export class PayloadValidator {
       this.#longCandidates.add(validator);
     }
     return this.#validateOffThread(schemata, payload, caller).then((failure) => failure === undefined);
-  }
-
-  /** A large payload would take long even to parse. */
-  #try(validator: Validator, payload: RawJson, maxFailures: number): Failure | undefined | "long" {
-    if (payload.bytes.length > SHORT_CHECK_BYTES) return "long";
-    const failure = validator.validate(payload.value(), SHORT_CHECK_STEPS, maxFailures);
-    if (SHORT_CHECK_STEPS - budget.left >= LONG_STEPS && !this.#isAfterLong) {
-      this.#isAfterLong = true;
-      setImmediate(() => (this.#isAfterLong = false));
-    }
-    // None are left also where they were not enough to say why it does not conform.
-    return budget.left <= 0 ? "long" : failure;
   }
 
   async #validateOffThread(

@@ -1,7 +1,7 @@
 import type { Config, DeliveryConfig } from "../config/keys.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Health } from "../domain/operations.ts";
-import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
+import type { ConsumerClaim, FinishedPull, PulledDelivery, PullResult } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
@@ -68,10 +68,7 @@ export interface Background {
     /** What consumers of pull subscriptions call. */
     readonly pulls: {
       /** Leases deliveries, or waits for the first. */
-      claim(
-        request: Required<NewClaim> & { readonly subscription: number; readonly caller: unknown },
-        signal?: AbortSignal,
-      ): Promise<readonly PulledDelivery[]>;
+      claim(request: ConsumerClaim, signal?: AbortSignal): Promise<readonly PulledDelivery[]>;
       /** How many wait for deliveries of a subscription. */
       waitingFor(subscription: number): number;
       /** Stores what became of some of them. */

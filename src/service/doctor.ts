@@ -89,9 +89,9 @@ export interface DoctorInput extends Omit<ServiceEnvironment, "findings"> {
   readonly nowMs: number;
 }
 
-const DAY_MS = 24 * 60 * 60_000;
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
 const SOON_MS = 14 * DAY_MS;
-const LONG_FAILING_MS = 60 * 60_000;
 const LATE_MS = 5 * 60_000;
 const CLOCK_TOLERANCE_MS = 5_000;
 const MAX_NAMED = 3;
@@ -131,11 +131,9 @@ function encryptionFinding({ encrypts }: DoctorInput): Finding {
   );
 }
 
-const SHORT_LIVED_MS = 24 * 60 * 60_000;
-
 /** Made for a day at most, as for a browser: nobody waits for another. */
 function isShortLived(token: Token): boolean {
-  return tokenEndMs(token) - Date.parse(token.timestamped) <= SHORT_LIVED_MS;
+  return tokenEndMs(token) - Date.parse(token.timestamped) <= DAY_MS;
 }
 
 function tokenFinding({ tokens: all, isOpen, serves, nowMs }: DoctorInput): Finding {
@@ -187,7 +185,7 @@ function handlerFinding({ attention: { items, total }, nowMs }: DoctorInput): Fi
 function isProblem({ reason, since }: AttentionItem, nowMs: number): boolean {
   if (reason === "deactivated") return true;
   if (reason !== "failing" && reason !== "blocked") return false;
-  return since !== null && nowMs - Date.parse(since) > LONG_FAILING_MS;
+  return since !== null && nowMs - Date.parse(since) > HOUR_MS;
 }
 
 const REMEDIES: Readonly<Record<AttentionReason, (item: AttentionItem) => string>> = {
@@ -252,10 +250,8 @@ function named(names: readonly string[]): string {
 
 /** With more of its connections in use, the database soon refuses some. */
 const MANY_CONNECTIONS = 0.8;
-const LONG_OPEN_MS = 60 * 60_000;
 /** A table with few rows is of many dead ones now and then. */
 const MANY_DEAD_ROWS = 1_000_000;
-const GONE_LATELY_MS = 60 * 60_000;
 
 /** What the doctor says of a database and of those who share it. */
 export function databaseFindings(
@@ -287,8 +283,8 @@ function durabilityFinding({ risks }: DatabaseFacts): Finding {
 
 function vacuumFinding(facts: DatabaseFacts): Finding {
   const { table, liveRows, deadRows, oldestTransactionMs } = facts;
-  if (oldestTransactionMs >= LONG_OPEN_MS) {
-    const hours = Math.floor(oldestTransactionMs / LONG_OPEN_MS);
+  if (oldestTransactionMs >= HOUR_MS) {
+    const hours = Math.floor(oldestTransactionMs / HOUR_MS);
     const sentence = `A transaction has been open for ${hours} h, so that rows which nobody needs any more stay since then.`;
     return warning("vacuum", sentence, "Find it in pg_stat_activity by its xact_start, and end it.");
   }
@@ -312,7 +308,7 @@ function nodesFinding(nodes: readonly Node[], nowMs: number): Finding {
   }
   const sentence = `${serving} ${serving === 1 ? "node delivers" : "nodes deliver"}.`;
   const gone = nodes.filter(
-    ({ status, seen_at }) => status === "gone" && nowMs - Date.parse(seen_at) < GONE_LATELY_MS,
+    ({ status, seen_at }) => status === "gone" && nowMs - Date.parse(seen_at) < HOUR_MS,
   );
   if (gone.length === 0) return fine("nodes", sentence);
   const list = gone.map(({ host, pid, seen_at }) => `${host} (process ${pid}, ${seen_at})`).join(", ");

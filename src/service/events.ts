@@ -67,22 +67,13 @@ async function search(
   { page, ...selection }: EventSelection,
   signal: AbortSignal | undefined,
 ): ReturnType<EventsPort["list"]> {
-  const { storedEvents, schemaChecks } = context;
-  const { caller } = access;
   const { where: text, outcome, key } = query;
   const where = text === undefined ? undefined : schemaIn(text);
-  const limit = storedEvents.searchTime(signal);
-  try {
-    const warnings =
-      where === undefined ? [] : await schemaChecks.warnings("where", where, caller, limit.signal);
-    const request = { ...selection, where, ...omitUndefined({ outcome, deliveryKey: key }) };
-    const matching = await storedEvents.search(request, caller, limit);
-    const { events, total, searched, next = null } = matching;
-    const meta = { total, page, per_page: selection.limit, searched, next, warnings };
-    return { data: await shown(context, events, query, selection), meta };
-  } finally {
-    limit.end();
-  }
+  const request = { ...selection, where, ...omitUndefined({ outcome, deliveryKey: key }) };
+  const found = await context.storedEvents.search(request, access.caller, signal);
+  const { events, total, searched, next = null, warnings } = found;
+  const meta = { total, page, per_page: selection.limit, searched, next, warnings };
+  return { data: await shown(context, events, query, selection), meta };
 }
 
 /** One page of a list of events, in parts that need little memory each. A search is one part. */

@@ -91,6 +91,7 @@ export function createService(options: ServiceOptions): Service {
   const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
   const tokens = new TokenCache(store, clock, logger);
   const payloads = new PayloadValidator(offThread);
+  const schemaChecks = new SchemaChecks();
   const feed = new Feed({ store, clock, counts: streamed, instance });
   const context: ServiceContext = {
     ...shared,
@@ -98,8 +99,8 @@ export function createService(options: ServiceOptions): Service {
     tokens,
     payloads,
     actions: new ActionCache(store),
-    storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
-    schemaChecks: new SchemaChecks(),
+    storedEvents: new StoredEvents({ events: store.events, clock, payloads, schemaChecks }),
+    schemaChecks,
   };
   const soleNode = (): Node => ({
     id: instance,

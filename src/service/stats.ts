@@ -2,6 +2,7 @@ import { type EvregError, messageOf } from "../domain/error.ts";
 import {
   type ActionFigures,
   BACKLOG_CAUSES,
+  type Figures,
   floorTo,
   MINUTE_MS,
   type Stats,
@@ -10,9 +11,7 @@ import {
   STATS_RANGES,
   STATS_SPANS,
   type StatsBacklog,
-  type StatsBreakdown,
   type StatsQuery,
-  type StatsRange,
   type StatsSeries,
   type SubscriptionFigures,
   TEN_SECONDS_MS,
@@ -152,39 +151,23 @@ export class StatsRecorder {
   }
 }
 
-/** What somebody asks for: figures of whom, and of which time. */
-interface StatsRequest {
-  readonly range: StatsRange;
-  readonly stepMs: number;
-  /** The start of the first step. */
-  readonly fromMs: number;
-  readonly nowMs: number;
-  readonly steps: number;
-  readonly filter: StatsSelection;
-  readonly by: StatsBreakdown | undefined;
-  readonly limit: number;
-}
-
 /** Tallies by the starts of steps, or by the rowids of actions or subscriptions. */
 type Tallies = Map<number, Tally>;
 
-interface StatsParts {
-  readonly store: Pick<Store, "queue" | "stats">;
-  readonly clock: Clock;
-  readonly stats: StatsRecorder;
-}
-
 /** Answers figures over time, from what is stored of them. */
 export async function readStats(
-  parts: StatsParts,
+  { store, clock, stats }: { store: Pick<Store, "queue" | "stats">; clock: Clock; stats: StatsRecorder },
   access: Access,
   query: StatsQuery = {},
 ): Promise<Answer<Stats>> {
-  const { store, clock, stats } = parts;
-  const selection = selectionOf(access, query, clock.now());
-  const { range, fromMs, nowMs, stepMs, steps, filter, by, limit } = selection;
+  const filter = filterOf(access, query);
+  const { range = "1h", by, limit = STATS_LIMITS.rowsDefault } = query;
+  const { lengthMs, stepMs } = STATS_RANGES[range];
+  const nowMs = clock.now();
+  const toMs = floorTo(nowMs, stepMs) + stepMs;
+  const fromMs = toMs - lengthMs;
   await stats.writeRefused();
-  const starts = Array.from({ length: steps }, (_, index) => fromMs + index * stepMs);
+  const starts = Array.from({ length: lengthMs / stepMs }, (_, index) => fromMs + index * stepMs);
   const [unfinished, ofSteps, ofSubjects] = await Promise.all([
     store.queue.backlog(
       nowMs,
@@ -195,7 +178,7 @@ export async function readStats(
       by: "start",
       pieces: starts.map((startMs) => ({ spanMs: stepMs, startMs })),
     }),
-    by === undefined ? [] : store.stats.figures({ ...filter, by, pieces: longPieces(selection) }),
+    by === undefined ? [] : store.stats.figures({ ...filter, by, pieces: longPieces(fromMs, toMs) }),
   ]);
   const totals = new Tally();
   const tallies: Tallies = new Map();
@@ -225,41 +208,33 @@ export async function readStats(
 }
 
 /** @throws EvregError `malformed`, and `forbidden` without any right to read */
-function selectionOf(access: Access, query: StatsQuery, nowMs: number): StatsRequest {
+function filterOf(access: Access, query: StatsQuery): StatsSelection {
   const applications = access.readable(query.application);
-  const { range = "1h", action, subscription, by, limit } = checkQuery(STATS_QUERY, query);
+  const { action, subscription, by } = checkQuery(STATS_QUERY, query);
   if (subscription !== undefined && action !== undefined) throw notTogether("subscription", "action");
   if (by === "action" && subscription !== undefined) throw notTogether("by=action", "subscription");
   if (by === "subscription" && action !== undefined) throw notTogether("by=subscription", "action");
-  const { lengthMs, stepMs } = STATS_RANGES[range];
-  const steps = lengthMs / stepMs;
-  return {
-    range,
-    stepMs,
-    steps,
-    nowMs,
-    fromMs: floorTo(nowMs, stepMs) - (steps - 1) * stepMs,
-    filter: { applications, action, subscription },
-    by,
-    limit: limit ?? STATS_LIMITS.rowsDefault,
-  };
+  return { applications, action, subscription };
 }
 
 function notTogether(one: string, other: string): EvregError {
   return malformedField(one, `is not given together with ${other}: figures are kept by either alone`, null);
 }
 
+/** @param steps `undefined` where nothing is known */
 function seriesOf(steps: readonly (Tally | undefined)[]): StatsSeries {
-  const latencies = steps.map((tally) => tally?.latency);
+  const figures = steps.map((tally) => tally?.figures());
+  const column = (valueOf: (of: Figures) => number | null): readonly (number | null)[] =>
+    figures.map((one) => (one === undefined ? null : valueOf(one)));
   return {
-    published: steps.map((tally) => tally?.published ?? null),
-    refused: steps.map((tally) => tally?.refused ?? null),
-    delivered: steps.map((tally) => tally?.delivered ?? null),
-    failed_attempts: steps.map((tally) => tally?.failedAttempts ?? null),
-    failed: steps.map((tally) => tally?.failed ?? null),
-    latency_p50_ms: latencies.map((latency) => latency?.p50 ?? null),
-    latency_p95_ms: latencies.map((latency) => latency?.p95 ?? null),
-    latency_p99_ms: latencies.map((latency) => latency?.p99 ?? null),
+    published: column(({ published }) => published),
+    refused: column(({ refused }) => refused),
+    delivered: column(({ delivered }) => delivered),
+    failed_attempts: column(({ failed_attempts: failed }) => failed),
+    failed: column(({ failed }) => failed),
+    latency_p50_ms: column(({ latency_ms: { p50 } }) => p50),
+    latency_p95_ms: column(({ latency_ms: { p95 } }) => p95),
+    latency_p99_ms: column(({ latency_ms: { p99 } }) => p99),
   };
 }
 
@@ -289,8 +264,7 @@ function tallyOf(tallies: Tallies, key: number): Tally {
 }
 
 /** The whole time in the longest spans that fit. */
-function longPieces({ fromMs, steps, stepMs }: StatsRequest): readonly StatsPiece[] {
-  const toMs = fromMs + steps * stepMs;
+function longPieces(fromMs: number, toMs: number): readonly StatsPiece[] {
   const pieces: StatsPiece[] = [];
   for (let startMs = fromMs; startMs < toMs;) {
     const { spanMs } = LONGEST_FIRST.find(

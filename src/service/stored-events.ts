@@ -1,4 +1,10 @@
-import { CHECK_LIMITS, type CheckedEvents, type EventFailure, type Schemata } from "../domain/action.ts";
+import {
+  CHECK_LIMITS,
+  type CheckedEvents,
+  type EventFailure,
+  type Schemata,
+  type SchemaWarning,
+} from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { SEARCH_LIMITS } from "../domain/event.ts";
 import { RawJson } from "../json/raw-json.ts";
@@ -7,7 +13,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import { compileSchemaSteps } from "../schema/validate/compile.ts";
 import type { EventSelection, EventStore, StoredEvent } from "../store/events.ts";
 import { neededTexts } from "../schema/needed-texts.ts";
-import { CallerTurns } from "./caller-turns.ts";
+import { CallerTurns, type SchemaChecks } from "./caller-turns.ts";
 import type { CompiledSchema, PayloadValidator } from "./compiled-actions.ts";
 import { omitUndefined } from "./requests.ts";
 
@@ -24,6 +30,7 @@ interface StoredEventsOptions {
   readonly events: Pick<EventStore, "list">;
   readonly clock: Clock;
   readonly payloads: Pick<PayloadValidator, "failureOf" | "conforms">;
+  readonly schemaChecks: SchemaChecks;
 }
 
 /** `limit` is how many are looked for; `payloads` whether they come with what is in them. */
@@ -51,6 +58,8 @@ interface Walked {
 
 export interface FoundEvents extends Walked {
   readonly events: readonly StoredEvent[];
+  /** What in `where` is probably a slip. */
+  readonly warnings: readonly SchemaWarning[];
 }
 
 /**
@@ -107,24 +116,29 @@ export class StoredEvents {
     return { checked, failed, failures };
   }
 
-  /** The time that a search has. To be ended after it. */
-  searchTime(signal?: AbortSignal): TimeLimit {
-    return new TimeLimit(this.#options.clock, SEARCH_LIMITS.searchMs, tooBusy(), signal);
-  }
-
   /**
    * Finds the next events with such deliveries and a payload that conforms to a schema. Ends early when its time is over.
-   * @throws `unavailable` when that is before the first event was looked at
+   * @throws `invalid` for what is no schema; `unavailable` when its time is over before the first event was looked at
    */
-  search(request: EventSearch, caller: unknown, limit: TimeLimit): Promise<FoundEvents> {
-    return this.#turns.run(caller, () => this.#search(request, limit, caller));
+  async search(request: EventSearch, caller: unknown, signal?: AbortSignal): Promise<FoundEvents> {
+    const { clock, schemaChecks } = this.#options;
+    const { where } = request;
+    const limit = new TimeLimit(clock, SEARCH_LIMITS.searchMs, tooBusy(), signal);
+    try {
+      const warnings =
+        where === undefined ? [] : await schemaChecks.warnings("where", where, caller, limit.signal);
+      const found = await this.#turns.run(caller, () => this.#search(request, limit, caller));
+      return { ...found, warnings };
+    } finally {
+      limit.end();
+    }
   }
 
   async #search(
     { where, limit: wantedEvents, payloads: isWhole = true, ...selection }: EventSearch,
     limit: TimeLimit,
     caller: unknown,
-  ): Promise<FoundEvents> {
+  ): Promise<Omit<FoundEvents, "warnings">> {
     const { payloads } = this.#options;
     const candidate = where === undefined ? undefined : await candidateOf(where, limit);
     const checking = { caller, gone: limit.signal };

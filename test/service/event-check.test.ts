@@ -3,6 +3,7 @@ import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { SEARCH_LIMITS } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PayloadValidator } from "../../src/service/compiled-actions.ts";
+import { SchemaChecks } from "../../src/service/caller-turns.ts";
 import { StoredEvents } from "../../src/service/stored-events.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { ValidationCaller } from "../../src/schema/validate/compile.ts";
@@ -43,7 +44,7 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list"> 
 function storedEvents(events: Pick<EventStore, "list">): StoredEvents {
   const { clock } = local;
   const payloads = new PayloadValidator(new ValidationThread(clock));
-  return new StoredEvents({ events, clock, payloads });
+  return new StoredEvents({ events, clock, payloads, schemaChecks: new SchemaChecks() });
 }
 
 /** Lets no time really pass; only the clock of the test ends walks. */
@@ -161,13 +162,15 @@ function searchesStuckAt(stuckAt: number): { searches: StoredEvents; begun: Prom
       });
     },
   };
-  return { searches: new StoredEvents({ events: local.store.events, clock, payloads }), begun };
+  const { events } = local.store;
+  const schemaChecks = new SchemaChecks();
+  return { searches: new StoredEvents({ events, clock, payloads, schemaChecks }), begun };
 }
 
 test("a search whose check lasts too long answers at its time limit with how far it came", async () => {
   await publish(500, {});
   const { searches, begun } = searchesStuckAt(101);
-  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody, searches.searchTime());
+  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody);
   await begun;
   await local.clock.advance(SEARCH_LIMITS.searchMs);
   expect(await found).toMatchObject({ events: [], searched: 100, next: 100, total: 500 });
@@ -176,7 +179,7 @@ test("a search whose check lasts too long answers at its time limit with how far
 test("a search that decided on no event in its time is to be tried again", async () => {
   await publish(5, {});
   const { searches, begun } = searchesStuckAt(1);
-  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody, searches.searchTime());
+  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody);
   const refused = expect(found).rejects.toMatchObject({ code: "unavailable" });
   await begun;
   await local.clock.advance(SEARCH_LIMITS.searchMs);
@@ -187,8 +190,7 @@ test("a search that lasts too long ends when its caller leaves", async () => {
   await publish(5, {});
   const { searches, begun } = searchesStuckAt(3);
   const gone = new AbortController();
-  const time = searches.searchTime(gone.signal);
-  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody, time);
+  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody, gone.signal);
   const refused = expect(found).rejects.toThrow("left");
   await begun;
   gone.abort(new Error("left"));

@@ -15,16 +15,13 @@ export const MEASURE = {
 /** How often something happened, by its measure. */
 export type MeasureCounts = Record<string, number>;
 
-const NO_TIMES: Percentiles = { p50: null, p95: null, p99: null };
+/** What is counted without a time, at the places of its measures. */
+const COUNTED = ["published", "refused", "delivered", "failed_attempts", "failed"] as const;
 
 /** What is added up to figures. */
 export class Tally {
-  published = 0;
-  refused = 0;
-  delivered = 0;
-  failedAttempts = 0;
-  failed = 0;
   lastError: string | null = null;
+  readonly #counts = COUNTED.map(() => 0);
   #latency: TimeHistogram | undefined;
   #attempts: TimeHistogram | undefined;
 
@@ -35,11 +32,7 @@ export class Tally {
   }
 
   #count(measure: number, count: number): void {
-    if (measure === MEASURE.published) this.published += count;
-    else if (measure === MEASURE.refused) this.refused += count;
-    else if (measure === MEASURE.delivered) this.delivered += count;
-    else if (measure === MEASURE.failedAttempts) this.failedAttempts += count;
-    else if (measure === MEASURE.failed) this.failed += count;
+    if (measure < COUNTED.length) this.#counts[measure]! += count;
     else if (measure >= MEASURE.attempt) {
       (this.#attempts ??= new TimeHistogram()).add(measure - MEASURE.attempt, count);
     } else if (measure >= MEASURE.latency) {
@@ -49,29 +42,22 @@ export class Tally {
 
   /** How much happened, for an order. */
   get weight(): number {
-    return this.published + this.refused + this.delivered + this.failedAttempts + this.failed;
-  }
-
-  get latency(): Percentiles {
-    return percentiles(this.#latency);
+    return this.#counts.reduce((sum, count) => sum + count);
   }
 
   figures(): Figures {
+    const counted = Object.fromEntries(COUNTED.map((name, place) => [name, this.#counts[place]!]));
     return {
-      published: this.published,
-      refused: this.refused,
-      delivered: this.delivered,
-      failed_attempts: this.failedAttempts,
-      failed: this.failed,
-      latency_ms: this.latency,
+      ...(counted as Record<(typeof COUNTED)[number], number>),
+      latency_ms: percentiles(this.#latency),
       attempt_ms: percentiles(this.#attempts),
     };
   }
 }
 
 function percentiles(histogram: TimeHistogram | undefined): Percentiles {
-  if (histogram === undefined) return NO_TIMES;
-  return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };
+  const [p50, p95, p99] = [50, 95, 99].map((percent) => histogram?.percentile(percent) ?? null);
+  return { p50: p50!, p95: p95!, p99: p99! };
 }
 
 // Times in buckets whose width grows with the time: whole milliseconds up to 15, then eight buckets from each power of two to

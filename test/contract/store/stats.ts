@@ -30,8 +30,8 @@ export function statsSuite(open: OpenStore): void {
       (tallies[key] ??= new Tally()).add(counts);
     }
     const shown = Object.entries(tallies).map(([key, tally]) => {
-      const { published, refused, delivered, failedAttempts, failed } = tally;
-      return [key, [published, refused, delivered, failedAttempts, failed]] as const;
+      const { published, refused, delivered, failed_attempts, failed } = tally.figures();
+      return [key, [published, refused, delivered, failed_attempts, failed]] as const;
     });
     return Object.fromEntries(shown);
   }
