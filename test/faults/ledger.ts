@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { ATTEMPTS } from "../../src/store/sql/queue/attempts.ts";
+import { ATTEMPTS } from "../../src/store/sql/queue/deliveries.ts";
 import { fileSql } from "../support/file-sql.ts";
 import type { Answer, Receiver, ReceivedRequest } from "../support/receiver.ts";
 

@@ -7,7 +7,12 @@ import { REPLAY_SELECTIONS } from "../../src/model/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents } from "../../src/store/sql/events/counts.ts";
 import { createAction } from "../../src/store/sql/catalog/actions.ts";
-import { retryDelivery, countDeliveries } from "../../src/store/sql/queue/deliveries.ts";
+import {
+  countDeliveries,
+  dropMiddleAttempts,
+  listAttempts,
+  retryDelivery,
+} from "../../src/store/sql/queue/deliveries.ts";
 import * as subscriptions from "../../src/store/sql/catalog/subscriptions.ts";
 import { listEvents } from "../../src/store/sql/events/list.ts";
 import * as replays from "../../src/store/sql/history/replays.ts";
@@ -17,7 +22,6 @@ import { listAttention } from "../../src/store/sql/queue/attention.ts";
 import { claimDue, claimNext, recordAndClaim } from "../../src/store/sql/queue/claim.ts";
 import { listDeliveries } from "../../src/store/sql/queue/delivery-list.ts";
 import { finishAttempts } from "../../src/store/sql/queue/finish.ts";
-import { listAttempts, dropMiddleAttempts } from "../../src/store/sql/queue/attempts.ts";
 import { releaseLeases } from "../../src/store/sql/queue/leases.ts";
 import { countBacklog, countPending } from "../../src/store/sql/queue/backlog.ts";
 import type { WriteConnection } from "../../src/store/libsql/connection.ts";

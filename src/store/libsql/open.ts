@@ -9,13 +9,16 @@ import type { FileAdmin, Store } from "../store.ts";
 import { Backups } from "./files/backup.ts";
 import {
   admittedVersion,
+  createFile,
   dataFileOf,
   fileBehindLink,
+  fileError,
   fileExists,
   folderError,
+  hasDataAt,
   holdInProcess,
   inUseError,
-  prepareFile,
+  mustBeWritable,
   prepareFolder,
   removeCopies,
   restoreAdvice,
@@ -43,9 +46,9 @@ export interface OpenOptions extends StoreOptions {
 /**
  * Opens the data folder for this process alone: takes its lock, brings its file up to date (and keeps the old one), and makes
  * deliveries that a dead process had under way due again.
- * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds a
- * file of a newer evreg or one encrypted with another key; `invalid` for another program's file; `unavailable` when it cannot be written to, or its
- * log is damaged
+ * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds a file of
+ * another form or encrypted with another key; `invalid` for another program's file; `unavailable` when it cannot be written to, its
+ * data are gone, or its log is damaged; `not_found` without the data it needs
  */
 export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> {
   const { folder, owner, logger = silentLogger, clock = systemClock } = options;
@@ -121,11 +124,34 @@ function noteDamaged(damaged: Set<number>, event: number, logger: Logger): void 
   );
 }
 
-/** Looks at the data file before the engine opens it, which would write to it. Answers its path. */
+/**
+ * Looks at the data file before the engine opens it, which would write to it. Creates an empty one where there is none and never
+ * was one. To be called only while this process has no connection to it.
+ * @returns its path
+ */
 function checkedFile({ folder, owner, needsData = false }: OpenOptions, logger: Logger): string {
-  const refusesOlderForm = owner.command !== "serve" && owner.command !== "migrate";
-  const { path, form } = prepareFile(folder, { needsData, refusesOlderForm });
-  if (form !== 0 && form !== FORM) {
+  const path = dataFileOf(folder);
+  const form = admittedVersion(folder);
+  const isOlder = form !== 0 && form !== FORM;
+  if (isOlder && owner.command !== "serve" && owner.command !== "migrate") {
+    throw fileError(
+      "usage",
+      path,
+      `The data file ${path} has form ${form}, and this evreg needs form ${FORM}. Only the start of a server and ` +
+        "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
+        "evreg that made it. The file was not changed.",
+      { version: form, latest: FORM },
+    );
+  }
+  mustHaveUpgradeRoom(path, form);
+  if (needsData && !hasDataAt(path)) {
+    const message = `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`;
+    throw folderError("not_found", folder, message);
+  }
+  // A file that is gone by now is being replaced, and none must be created in its place.
+  if (form === 0) createFile(path);
+  mustBeWritable(path);
+  if (isOlder) {
     const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
     logger.info(upgrade, `The data file is being brought to form ${FORM}. A GB takes about a minute.`);
   }

@@ -254,10 +254,6 @@ export class PostgresReader implements ReaderConnection {
     });
   }
 
-  shrink(): void {
-    // There is no cache on this side.
-  }
-
   close(): Promise<void> {
     return this.connection.close();
   }

@@ -12,18 +12,17 @@ import * as actions from "./catalog/actions.ts";
 import * as credentials from "./catalog/credentials.ts";
 import * as subscriptions from "./catalog/subscriptions.ts";
 import * as events from "./events/list.ts";
+import { moveWaits, moveWaitsAtStart } from "./events/timeline.ts";
 import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
 import * as stats from "./history/stats.ts";
 import * as replays from "./history/replays.ts";
 import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
-import { listAttempts } from "./queue/attempts.ts";
 import { listAttention } from "./queue/attention.ts";
 import * as backlog from "./queue/backlog.ts";
 import * as deliveries from "./queue/deliveries.ts";
 import * as claims from "./queue/claim.ts";
 import { listDeliveries } from "./queue/delivery-list.ts";
 import * as leases from "./queue/leases.ts";
-import { moveWaits, moveWaitsAtStart } from "./queue/move-waits.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import {
   each,
@@ -91,7 +90,7 @@ export const OPERATIONS = {
     retry: audited("delivery.retried", deliveries.retryDelivery),
     skip: audited("delivery.skipped", deliveries.skipDelivery),
     findSendable: read(claims.findSendable),
-    attempts: longRead(listAttempts),
+    attempts: longRead(deliveries.listAttempts),
     attention: longRead(listAttention),
     countPending: longRead(backlog.countPending),
     backlog: longRead(backlog.countBacklog),

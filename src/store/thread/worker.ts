@@ -31,8 +31,8 @@ import { parseText } from "../../json/parse.ts";
 export interface ReaderConnection {
   /** Does a read that was asked for. */
   answer<T>(read: (work: Work) => Promise<T>): Promise<T>;
-  /** Gives back the memory of its cache. */
-  shrink(): void;
+  /** Gives back the memory of its cache, where it has one. */
+  shrink?(): void;
   /** Lets go of the data, whose files stay as they are after a failure. */
   close(failure: EngineFailure | undefined): Promise<void> | void;
 }
@@ -93,7 +93,7 @@ export class StoreWorker {
       if (!this.#isServing) void this.#serve();
     });
     onIdle(systemClock, threadCpuMs, () => {
-      this.#connection?.shrink();
+      this.#connection?.shrink?.();
       compactHeap();
     });
   }

@@ -21,8 +21,8 @@ import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { assertNotForeignLink, describeOwner, ownerFileOf, readOwner } from "../../../runtime/owner-file.ts";
-import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
-import { FORM, formOf } from "./schema.ts";
+import { isKnownForm, unknownForm } from "./older-forms.ts";
+import { formOf } from "./schema.ts";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
@@ -89,44 +89,8 @@ export function prepareFolder(folder: string): void {
   }
 }
 
-/**
- * Creates an empty data file (0600) where there is none and never was one, and checks that it can be written to.
- *
- * To be called only while this process has no connection to the file.
- * @param options `needsData`: whether a folder that holds no data yet is refused, and left as it is; `refusesOlderForm`:
- * whether a file of an older form is refused, for commands that must not change it
- * @returns its path, and the form that it has, which is 0 for one without tables
- * @throws EvregError as above; `invalid` for a file that is not evreg's; `usage` for one of another form; `unavailable` also where
- * the data are gone; `not_found` without the data it needs
- */
-export function prepareFile(
-  folder: string,
-  { needsData, refusesOlderForm }: { needsData: boolean; refusesOlderForm: boolean },
-): { readonly path: string; readonly form: number } {
-  const path = dataFileOf(folder);
-  const form = admittedVersion(folder);
-  if (refusesOlderForm && form !== 0 && form !== FORM) {
-    throw fileError(
-      "usage",
-      path,
-      `The data file ${path} has form ${form}, and this evreg needs form ${FORM}. Only the start of a server and ` +
-        "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
-        "evreg that made it. The file was not changed.",
-      { version: form, latest: FORM },
-    );
-  }
-  mustHaveUpgradeRoom(path, form);
-  if (needsData && !hasDataAt(path)) {
-    const message = `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`;
-    throw folderError("not_found", folder, message);
-  }
-  // A file that is gone by now is being replaced, and none must be created in its place.
-  if (form === 0) createFile(path);
-  mustBeWritable(path);
-  return { path, form };
-}
-
-function createFile(path: string): void {
+/** Creates an empty data file (0600). */
+export function createFile(path: string): void {
   try {
     closeSync(openSync(path, "a", 0o600));
     // The folder is synced before the engine makes a log beside the file: after a power cut there is no log without its file.

@@ -1,18 +1,23 @@
 import type {
+  Attempt,
   Delivery,
   DeliveryCounts,
   DeliveryStatus,
   DeliveryWithAttempts,
+  SubscriptionAttempt,
 } from "../../../domain/delivery.ts";
+import { TLS_REASONS } from "../../../model/delivery.ts";
+import { toIso } from "../../../runtime/clock.ts";
 import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/requests.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
-import { isRowid, type Sql, updateRow } from "../sql.ts";
-import { attemptsOfDelivery } from "./attempts.ts";
+import { isRowid, type Sql, type StoredRecord, updateRow } from "../sql.ts";
 import {
   DELIVERY_STATE,
   deliveryOf,
   type DeliveryRow,
   JOIN_NAMES,
+  NORMAL,
+  PENDING_OF,
   REQUESTED,
   SELECT_DELIVERY,
   STATUS,
@@ -80,5 +85,114 @@ export async function countDeliveries(
   const counts = Map.groupBy(rows, ({ event_id: event }) => event);
   return ids.map((id) =>
     Object.fromEntries((counts.get(id) ?? []).map(({ status, count }) => [status, count])),
+  );
+}
+
+/** The columns of `ATTEMPTS`. */
+const COLUMNS =
+  "attempt, started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, consumer, response";
+
+type AttemptRow = StoredRecord<Omit<Attempt, "refusal" | "tls_reason">, "started_at">;
+
+/**
+ * The attempts of the deliveries of `chosen (id)`. Most are first ones that delivered, and are stored with their deliveries; see
+ * `tables.ts`.
+ */
+export const ATTEMPTS = `
+  SELECT delivery_id, attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code,
+    consumer, iif(response IS NULL, NULL, hex(response)) AS response
+  FROM chosen CROSS JOIN attempt ON delivery_id = chosen.id
+  UNION ALL
+  SELECT delivery.rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
+  FROM chosen CROSS JOIN delivery ON delivery.rowid = chosen.id WHERE first_start_ms IS NOT NULL`;
+
+async function attemptsOfDelivery(sql: Sql, id: number): Promise<readonly Attempt[]> {
+  const rows = await sql.rows<AttemptRow>(
+    `WITH chosen (id) AS (SELECT ?) SELECT ${COLUMNS} FROM (${ATTEMPTS}) AS attempts ORDER BY attempt`,
+    id,
+  );
+  return rows.map(attemptOf);
+}
+
+// No index has attempts by subscription and time: each attempt would pay for it. So those deliveries of a subscription are looked
+// at that are most likely to have been attempted last.
+
+/** How many of each kind are looked at, and the most attempts that are asked for. */
+const LIKELY = 100;
+
+const OF_SUBSCRIPTION = "FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ?1";
+
+/**
+ * SQL of the deliveries that are most likely to have been attempted last: the newest; those before the first that is due, up to
+ * which an earlier backlog has been sent; those that have failed so far, and those that failed for good.
+ */
+const LIKELY_DELIVERIES = [
+  `SELECT rowid AS id ${OF_SUBSCRIPTION} ORDER BY rowid DESC`,
+  `SELECT rowid AS id ${OF_SUBSCRIPTION} AND rowid <=
+      (SELECT rowid ${PENDING_OF} AND priority = ${NORMAL} ORDER BY priority, due_ms LIMIT 1) ORDER BY rowid DESC`,
+  `SELECT rowid AS id FROM delivery INDEXED BY delivery_waiting_event
+    WHERE subscription_id = ?1 AND failures > 0 AND due_ms IS NOT NULL ORDER BY event_id DESC`,
+  `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed_event
+    WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC`,
+]
+  .map((one) => `SELECT id FROM (${one} LIMIT ${LIKELY}) AS likely`)
+  .join(" UNION ");
+
+export async function listAttempts(
+  sql: Sql,
+  subscription: number,
+  limit: number,
+): Promise<readonly SubscriptionAttempt[]> {
+  const rows = await sql.rows<AttemptRow & Pick<SubscriptionAttempt, "delivery_id" | "event_id">>(
+    `WITH chosen (id) AS MATERIALIZED (${LIKELY_DELIVERIES})
+      SELECT delivery_id, (SELECT event_id FROM delivery WHERE rowid = delivery_id) AS event_id, ${COLUMNS}
+      FROM (${ATTEMPTS} ORDER BY started_at DESC, delivery_id DESC, attempt DESC LIMIT ?2) AS attempts`,
+    subscription,
+    limit,
+  );
+  return rows.map(({ delivery_id, event_id, ...row }) =>
+    Object.assign({ delivery_id, event_id }, attemptOf(row)),
+  );
+}
+
+/**
+ * Makes an attempt of its row. Why an address was refused, or TLS failed, is stored in the place of the answer, which there is
+ * none of.
+ */
+function attemptOf({ response: hex, ...row }: AttemptRow): Attempt {
+  // A text of the engines cannot hold each character that an answer may have.
+  const response = hex === null ? null : Buffer.from(hex, "hex").toString();
+  const isRefused = row.error_code === "address_refused";
+  const hasNoTls = row.error_code === "tls_failed";
+  return {
+    ...row,
+    started_at: toIso(row.started_at),
+    tls_reason: hasNoTls ? (TLS_REASONS.find((reason) => reason === response) ?? null) : null,
+    response: isRefused || hasNoTls ? null : response,
+    refusal: isRefused ? response : null,
+  };
+}
+
+/**
+ * So many of a delivery's first and last attempts are stored. There are at most 21 retries, but no limit to retries by hand
+ * and to attempts that were cut short.
+ */
+export const STORED_AT_EACH_END = 50;
+
+/** Whether a delivery with this attempt, counted from 1, has more than are stored. */
+export function isPastLimit(attempt: number): boolean {
+  return attempt > 2 * STORED_AT_EACH_END;
+}
+
+/** Deletes what is between the first and the last attempts of these deliveries; call it after each that `isPastLimit`. */
+export async function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): Promise<void> {
+  await sql.run(
+    `DELETE FROM attempt WHERE (delivery_id, attempt) IN (
+        SELECT a.delivery_id, a.attempt FROM list(?1: id bigint) AS g
+        CROSS JOIN delivery AS d ON d.rowid = g.id
+        CROSS JOIN attempt AS a ON a.delivery_id = d.rowid
+        WHERE a.attempt > ?2 AND a.attempt <= d.attempt - ?2)`,
+    deliveryIds,
+    STORED_AT_EACH_END,
   );
 }

@@ -10,7 +10,7 @@ import {
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats.ts";
 import type { Sql } from "../sql.ts";
-import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
+import { dropMiddleAttempts, isPastLimit } from "./deliveries.ts";
 import { claimNext } from "./claim.ts";
 import { DELIVERY_STATE, NORMAL, settingOf } from "./delivery-state.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
