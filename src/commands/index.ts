@@ -55,7 +55,6 @@ export const COMMANDS: CommandLoaders = {
   "replays:cancel": async () => (await import("./replays.ts")).ReplaysCancel,
   "replays:get": async () => (await import("./replays.ts")).ReplaysGet,
   "replays:list": async () => (await import("./replays.ts")).ReplaysList,
-  "service:systemd": async () => (await import("./systemd.ts")).Systemd,
   "subscriptions:attempts": async () => (await import("./subscriptions.ts")).SubscriptionsAttempts,
   "subscriptions:create": async () => (await import("./subscriptions.ts")).SubscriptionsCreate,
   "subscriptions:delete": async () => (await import("./subscriptions.ts")).SubscriptionsDelete,

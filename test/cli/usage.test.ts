@@ -30,7 +30,7 @@ const MISTAKES: readonly (readonly [line: string, named: RegExp])[] = [
   ["context add x --url https://me:s3cr3t@h", /^(?!.*s3cr).*no user.*h\/\.\n/s],
   ["events https://me:s3cr3t@h", /^(?!.*s3cr).*no command "\[redacted\]@h"/s],
   ["completion tcsh", /^Error: "tcsh" is none of bash, zsh, fish\.\nSee: evreg completion --help\n/],
-  ["service sytemd", /service systemd\?\nSee: evreg service --help\n/],
+  ["replays cancl 1", /replays cancel\?\nSee: evreg replays --help\n/],
   ["actions get", /Missing: NAME.*evreg actions get --help/s],
   ["events get 1 2", /Too many arguments: 2/],
   ["doctor foo", /Too many arguments: foo\. evreg doctor takes none\.\nSee: evreg doctor --help\n/],

@@ -23,8 +23,8 @@ const MEMORY = "/dev/shm";
 const COPY_BYTES = 1024 ** 3;
 /** Has no entry in the list of users, as a container's `--user 54321`. */
 const UNKNOWN = 54_321;
-/** Those that mind where they are: of rights, of paths in a unit and in a shell, and of the whole program beside a part. */
-const TESTS = ["store/folder", "cli/systemd", "cli/output/streams", "cli/process"];
+/** Those that mind where they are: of rights, of paths in a shell, and of the whole program beside a part. */
+const TESTS = ["store/folder", "cli/output/streams", "cli/process"];
 
 const made: string[] = [];
 afterEach(() => {

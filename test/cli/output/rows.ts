@@ -129,12 +129,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   "replays:cancel": { ok: ({ found }, run) => [String(found.replays[run])], missing: ID },
   "replays:get": { ok: ({ found }) => [String(found.replays[0])], missing: ID },
   "replays:list": { ok: () => ["--status", "cancelled"], missing: null },
-  "service:systemd": {
-    ok: () => ["--program", "/usr/local/bin/evreg"],
-    missing: null,
-    place: "none",
-    isText: true,
-  },
   "subscriptions:attempts": { ok: () => ["1", "--limit", "1"], missing: ID, varies: "values" },
   "subscriptions:create": {
     ok: (_, run) => [
