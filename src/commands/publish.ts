@@ -1,7 +1,6 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, optionalArg, textArg, textFlag } from "../cli/flags.ts";
-import { setFlag } from "../cli/own-members.ts";
 import { openBulk, publishBulk } from "../cli/publish/bulk.ts";
 import { givenPayload, publishOne, sampleOf } from "../cli/publish/publish-one.ts";
 import { usageError } from "../cli/usage-errors.ts";
@@ -122,17 +121,15 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
 export class Trigger extends TargetCommand {
   static override writes = true;
   static override summary = "Publish an event with a payload made up from the action's schema.";
-  static override description = `To try a handler: the event is a real one, and goes to every subscription of the action. Members of the payload can be set. A value is JSON, and any other text is a string: total=12 sets a number, 'zip="01234"' and zip=01234 a string. A payload that the schema refuses with them is not published.
-
-It takes the scopes read and publish. actions sample makes up any number of events, and publish takes a payload of your own.`;
+  static override description = `To try a handler: the event is a real one, and goes to every subscription of the action. It takes the scopes read and publish. actions sample makes up any number of events, and publish takes a payload of your own.`;
   static override examples = examples("evreg trigger order.created", {
-    "With members of your own, and see it delivered":
-      "evreg trigger order.created --set total=12 --set customer.id=c-7 --wait",
+    "And see it delivered": "evreg trigger order.created --wait",
+    "With a member of your own":
+      "evreg actions sample order.created | jq '.total = 12' | evreg publish order.created -",
     "The same each time": "evreg trigger order.created --seed 7",
   });
   static override args = { action: textArg("Name of the action.") };
   static override flags = {
-    set: setFlag({ summary: "Sets a member of the payload. Can be given more than once." }),
     seed: numberFlag("Chooses the payload; any when not given."),
     "idempotency-key": textFlag("Publishing again with the same key and payload stores nothing new.", "KEY"),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended." }),
@@ -142,10 +139,10 @@ It takes the scopes read and publish. actions sample makes up any number of even
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Trigger);
     const { action } = args;
-    const { set: members = [], seed, wait, timeout: timeoutS, "idempotency-key": idempotency_key } = flags;
+    const { seed, wait, timeout: timeoutS, "idempotency-key": idempotency_key } = flags;
     const options = { wait, timeoutS, output: this.outputFor(flags), record: EVENTS.record };
     const act = async (evreg: Evreg) => {
-      const payload = await sampleOf(evreg, action, { seed, members });
+      const payload = await sampleOf(evreg, action, seed);
       return publishOne(evreg, { action, payload, ...definedOnly({ idempotency_key }) }, options);
     };
     return this.withTarget(flags, act, { serverFor: wait ? "--wait" : undefined });

@@ -13,7 +13,6 @@ import { interruption } from "../cli/io/interruption.ts";
 import { canAsk, refusalOf } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { afterFailedTest, missedNote, noteFailing, retriesNote, unmatchedNote } from "../cli/notes.ts";
-import { setFlag } from "../cli/own-members.ts";
 import { payloadFrom, sampleOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
@@ -206,21 +205,17 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
     action: textFlag("The action, for a subscription to several; the first one unless given.", "NAME"),
     payload: textFlag("The payload: a file, - for stdin, or a JSON object.", "FILE"),
     seed: numberFlag("Chooses the payload that is made up.", { exclusive: ["payload"] }),
-    set: setFlag({
-      summary: "Sets a member of the payload that is made up. Can be given more than once.",
-      exclusive: ["payload"],
-    }),
   };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsTest);
-    const { payload, seed, set: members = [], action: named } = flags;
+    const { payload, seed, action: named } = flags;
     const typed = payload === undefined ? undefined : await payloadFrom(payload);
     const act = async (evreg: Evreg): Promise<number> => {
       const id = await subscriptionId(evreg, args.id);
       const { data: subscription } = await evreg.subscriptions.get(id);
       const action = named ?? (await actionOf(evreg, subscription.action));
-      const sent = typed ?? (await sampleOf(evreg, action, { seed, members }));
+      const sent = typed ?? (await sampleOf(evreg, action, seed));
       const answer = await evreg.subscriptions.test(id, { action, payload: sent }, interruption());
       const output = this.outputFor(flags);
       await output.record(answer, HANDLER_TEST_RECORD);

@@ -14,7 +14,6 @@ import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { DELIVERIES, subscriptionOf } from "../views/deliveries.ts";
 import { nextCommand, plainCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
-import type { OwnMember } from "../own-members.ts";
 import { poll, type Polled } from "./wait.ts";
 
 interface PublishOptions {
@@ -41,15 +40,11 @@ export async function publishOne(evreg: Evreg, event: NewEvent, options: Publish
   return EXIT.done;
 }
 
-/** Makes up a payload from the action's schema. @param options `seed`: any, if there is none */
-export async function sampleOf(
-  evreg: Evreg,
-  action: string,
-  { seed, members }: { readonly seed: number | undefined; readonly members: readonly OwnMember[] },
-): Promise<RawJson> {
+/** Makes up a payload from the action's schema. @param seed any, if there is none */
+export async function sampleOf(evreg: Evreg, action: string, seed: number | undefined): Promise<RawJson> {
   const { data } = await evreg.actions.get(action);
   const { anySeed, samplePayloads } = await import("../sample-payload.ts");
-  return samplePayloads(data, seed ?? anySeed(), 1, members)[0]!;
+  return samplePayloads(data, seed ?? anySeed(), 1)[0]!;
 }
 
 /** The payload as it was typed, or from its file. The target decides how large it may be. */

@@ -2,7 +2,7 @@ import { type FieldPath, pathNamed } from "../../json/field-path.ts";
 import { pointerSteps } from "../../json/pointer.ts";
 
 /** A member of a payload that somebody typed with its value. */
-export interface TypedMember {
+interface TypedMember {
   readonly path: FieldPath;
   /** The value as JSON. */
   readonly value: string;
@@ -17,7 +17,7 @@ const INDEX = /^(?:0|[1-9]\d{0,2})$/;
  * Reads `country=FR`, `customer.id=7`, `items[0].sku="A 1"`, `["odd name"].x=true` or `/customer/id=7`: a value is JSON, or else a
  * text. `undefined` for any other text.
  */
-export function typedMember(text: string): TypedMember | undefined {
+function typedMember(text: string): TypedMember | undefined {
   const at = text.indexOf("=");
   const place = text.slice(0, Math.max(0, at));
   const path = place.startsWith("/") ? pathOfPointer(place) : pathNamed(place);
