@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { BaseCommand, examples } from "../cli/base-command.ts";
-import { optionalArg, textArg, textFlag, requiredFlag } from "../cli/flags.ts";
+import { optionalArg, requiredFlag, textArg, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { plainCommand } from "../cli/target/next-command.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -9,14 +9,9 @@ import { usageError } from "../cli/usage-errors.ts";
 import { checkName, type Context, Contexts } from "../config/contexts.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Identity } from "../domain/token.ts";
-import {
-  CONTEXT_LIST,
-  CONTEXT_RECORD,
-  type ContextShown,
-  REMOVED_CONTEXT,
-  shownContext,
-} from "../cli/views/contexts.ts";
 import { identityColumns } from "../cli/views/tokens.ts";
+import { withoutUserInfo } from "../domain/formats.ts";
+import { linesOf, listOf, type ShownMembers, titled } from "../cli/views/view.ts";
 
 export class ContextList extends BaseCommand {
   static override aliases = ["context"];
@@ -179,3 +174,34 @@ export class ContextRemove extends BaseCommand {
     output.note(data.in_use ? `${removed}; no context is in use now.` : `${removed}.`);
   }
 }
+
+/** A context as it is shown: never with its token. Of one whose file cannot be read only the name is known. */
+interface ContextShown {
+  readonly name: string;
+  readonly url: string | null;
+  readonly has_token: boolean | null;
+  readonly in_use: boolean;
+}
+
+function shownContext({ name, url, token }: Context, inUse: string | undefined) {
+  return { name, url: withoutUserInfo(url), has_token: token !== undefined, in_use: name === inUse };
+}
+
+const CONTEXT = titled({ name: "Context", url: "URL", has_token: "Token", in_use: "In use" });
+
+const SHOWN: ShownMembers<ContextShown> = {
+  has_token: ({ has_token }) => (has_token === null ? null : has_token ? "kept" : "none"),
+  in_use: ({ in_use }) => (in_use ? "yes" : "no"),
+};
+
+const CONTEXT_LIST = listOf(CONTEXT, SHOWN, {
+  name: { shrinkTo: 8 },
+  url: { shrinkTo: 16 },
+  has_token: {},
+  in_use: { value: ({ in_use }) => (in_use ? "yes" : ""), color: () => "green" },
+});
+
+const CONTEXT_RECORD = linesOf(CONTEXT, SHOWN);
+
+/** Nothing is stored of it any more. */
+const REMOVED_CONTEXT = CONTEXT_RECORD.slice(0, 2);

@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
 import { styleText } from "node:util";
-import { TargetCommand, examples } from "../cli/base-command.ts";
-import { choiceFlag, definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
+import { examples, TargetCommand } from "../cli/base-command.ts";
+import { choiceFlag, definedOnly, numberFlag, rangeFlags, textFlag } from "../cli/flags.ts";
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { setTarget, withTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
-import type { Column } from "../cli/io/table.ts";
+import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import type { Finding, Node } from "../domain/operations.ts";
 import {
   type ActionFigures,
@@ -18,6 +18,9 @@ import type { Answer } from "../evreg.ts";
 import { ACTION_FIGURES, STATS_RECORD, SUBSCRIPTION_FIGURES } from "../cli/views/stats.ts";
 import { ATTENTION_LIST } from "../cli/views/subscriptions.ts";
 import { identityColumns } from "../cli/views/tokens.ts";
+import { listCommand, pageFlags } from "../cli/resource-command.ts";
+import { AUDIT_LIMITS, type AuditEntry, type ChangedMember } from "../domain/audit.ts";
+import type { ListView } from "../cli/views/view.ts";
 
 export class Doctor extends TargetCommand {
   static override summary = "Check everything, and say what is wrong and what to do about it.";
@@ -204,3 +207,42 @@ export class StatsCommand extends TargetCommand {
     return output.list(data as Answer<readonly SubscriptionFigures[]>, SUBSCRIPTION_FIGURES, none);
   }
 }
+
+const LIST: readonly Column<AuditEntry>[] = [
+  { ...ID_COLUMN, value: ({ rowid }) => rowid },
+  { title: "AT", value: ({ timestamped }) => timestamped, time: true },
+  { title: "BY", value: ({ by }) => by, shrinkTo: 8 },
+  { title: "FROM", value: ({ address }) => address ?? undefined, dropOrder: 1 },
+  { title: "CHANGE", value: ({ change }) => change },
+  { title: "WHAT", value: whatOf, shrinkTo: 12, keepWhole: true },
+  { title: "MEMBERS", value: ({ members }) => members.map(memberText).join(", "), shrinkTo: 10 },
+];
+
+const CHANGES = {
+  noun: "change",
+  plural: "changes",
+  command: "audit",
+  list: LIST,
+  none: () => "No change was kept yet.",
+} satisfies ListView<AuditEntry>;
+
+function whatOf({ record_id: id, name }: AuditEntry): string {
+  return id === null ? name : `${id} ${name}`;
+}
+
+function memberText({ member, before, after }: ChangedMember): string {
+  if (before === null && after === null) return member;
+  return before === null ? `${member}: ${after}` : `${member} ${before} → ${after ?? "none"}`;
+}
+
+export const Audit = listCommand(CHANGES, {
+  summary: "Show who changed what, newest first.",
+  description:
+    "Changes of actions, subscriptions and tokens, replays that were begun or cancelled, skipped deliveries, and restores: when, by which token and from which address. local is a command on the data folder itself, or a server that asks for no token. They are kept for retention.audit, 90 days unless set. It needs the scope admin.",
+  examples: examples("evreg audit", {
+    "Of the last two days": "evreg audit --from 2d",
+    "What one token did": "evreg audit --output jsonl | jq 'select(.by == \"deploy\")'",
+  }),
+  flags: { ...rangeFlags("Changes"), ...pageFlags(CHANGES) },
+  pageSize: AUDIT_LIMITS.listDefault,
+});

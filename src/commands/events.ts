@@ -5,7 +5,7 @@ import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
-import { whereSchema } from "../cli/where-flag.ts";
+import { whereSchema } from "../cli/schema-file.ts";
 import { EVENT_LIMITS, EVENT_OUTCOMES, type PageMeta } from "../domain/event.ts";
 import { DELIVERIES } from "../cli/views/deliveries.ts";
 import { EVENTS, LIST_WITH_DELIVERIES } from "../cli/views/events.ts";

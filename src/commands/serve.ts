@@ -2,8 +2,7 @@ import { Flags } from "@oclif/core";
 import { relative } from "node:path";
 import { styleText } from "node:util";
 import { ConfigCommand, examples, TargetCommand } from "../cli/base-command.ts";
-import { openInBrowser } from "../cli/io/browser.ts";
-import { acceptLossFlag, numberFlag, textFlag, choiceFlag } from "../cli/flags.ts";
+import { acceptLossFlag, choiceFlag, numberFlag, textFlag } from "../cli/flags.ts";
 import { Processes, processNumber, reportServing } from "../app/processes.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
 import { writeOut } from "../cli/io/output.ts";
@@ -16,6 +15,7 @@ import { contextInUse, readSettings } from "../cli/target/target.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EvregError } from "../domain/error.ts";
 import { isReservedName } from "../domain/names.ts";
+import { spawn } from "node:child_process";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 
@@ -272,4 +272,36 @@ const OF_THIS_MACHINE = /^(?:0\.0\.0\.0|127(?:\.\d+){3}|\[::1?\]):/;
 
 function bold(text: string): string {
   return styleText("bold", text, { stream: process.stderr });
+}
+
+/** What opens an address on each system. None is a shell. */
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+  darwin: ["open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+const ELSEWHERE = ["xdg-open"];
+
+/** A program that runs for longer is the browser itself. */
+const ENDS_WITHIN_MS = 3_000;
+
+/**
+ * Opens an address in the person's browser. Others on the machine may see it, in the list of processes, until the browser
+ * has it.
+ * @returns whether that began; `false` where there is no browser
+ */
+function openInBrowser(url: string): Promise<boolean> {
+  const { SSH_CONNECTION, DISPLAY, WAYLAND_DISPLAY } = process.env;
+  // It could only be a browser in a terminal, which knows no scripts.
+  if (SSH_CONNECTION && !DISPLAY && !WAYLAND_DISPLAY) return Promise.resolve(false);
+  const [program = "", ...words] = OPENERS[process.platform] ?? ELSEWHERE;
+  return new Promise((resolve) => {
+    const child = spawn(program, [...words, url], { stdio: "ignore", detached: true });
+    const timer = setTimeout(() => resolve(true), ENDS_WITHIN_MS);
+    const end = (hasOpened: boolean): void => {
+      clearTimeout(timer);
+      resolve(hasOpened);
+    };
+    child.on("error", () => end(false)).on("exit", (code) => end(code === 0));
+    child.unref();
+  });
 }

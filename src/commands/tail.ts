@@ -1,16 +1,24 @@
 import { Flags } from "@oclif/core";
 import { emptyListHint, examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
-import { note, terminalWidth } from "../cli/io/output.ts";
+import { note, type Output, terminalWidth, writeOut } from "../cli/io/output.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
-import { follow } from "../cli/tail/follow.ts";
-import { eventLines, resultLines } from "../cli/tail/records.ts";
 import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import { pastTime } from "../domain/formats.ts";
 import { isPattern } from "../domain/names.ts";
-import type { DeliveryResult, StreamedEvent } from "../domain/stream.ts";
+import type {
+  DeliveryResult,
+  StreamedEvent,
+  StreamGap,
+  StreamMessage,
+  StreamQuery,
+} from "../domain/stream.ts";
 import type { Evreg } from "../evreg.ts";
 import { systemClock } from "../runtime/clock.ts";
+import { interruption } from "../cli/io/interruption.ts";
+import { EXIT } from "../cli/usage-errors.ts";
+import type { DeliveryStatus } from "../domain/delivery.ts";
+import { type Cell, type Color, GrowingColumns } from "../cli/io/table.ts";
 
 const ENDS =
   "It runs until Ctrl-C, connects again by itself when the connection breaks, and goes on where it was. --json and --output jsonl print a record a line.";
@@ -116,4 +124,140 @@ async function noteUnknownAction(evreg: Evreg, action: string | undefined): Prom
   if (action === undefined || isPattern(action)) return;
   const hint = await emptyListHint("", evreg, { action });
   if (hint !== "") note(hint.trim());
+}
+
+interface Tail<T> {
+  readonly query: StreamQuery;
+  /** Records to show before it ends. */
+  readonly max: number | undefined;
+  readonly output: Output;
+  /** The record that a message is about; `undefined` for one that is not to be shown. */
+  readonly recordOf: (message: StreamMessage) => T | undefined;
+  /** Writes a record as a line for people. */
+  readonly line: (record: T) => string;
+  /** What to say once all that was there is shown and nothing more comes for now. */
+  readonly waiting: string;
+  /** Called when the stream is ready for the first time. */
+  readonly ready?: () => Promise<void>;
+}
+
+/** Shows what a stream brings, a line each, until somebody has seen enough. Answers the exit code. */
+async function follow<T>(evreg: Evreg, tail: Tail<T>): Promise<number> {
+  const { query, max = Infinity, output, recordOf, line, ready } = tail;
+  const signal = interruption();
+  let isBroken = false;
+  let isReady = false;
+  let shown = 0;
+  const show = async (all: readonly T[]): Promise<void> => {
+    const records = all.slice(0, max - shown);
+    shown += records.length;
+    if (records.length === 0) return;
+    if (output.format === "table") await writeOut(records.map(line).join(""));
+    else await output.lines(records);
+  };
+  const stream = await evreg.stream(query, {
+    signal,
+    disconnected() {
+      if (!isBroken) note("Reconnecting …");
+      isBroken = true;
+    },
+  });
+  try {
+    if (max === 0) return EXIT.done;
+    for await (const batch of stream.batches()) {
+      if (isBroken) note("Reconnected.");
+      isBroken = false;
+      const records: T[] = [];
+      for (const message of batch) {
+        if (message.type === "gap") {
+          await show(records.splice(0));
+          noteGap(message.data);
+        } else if (message.type === "ready" && !isReady) {
+          isReady = true;
+          await show(records.splice(0));
+          await ready?.();
+          if (process.stderr.isTTY && shown < max) note(tail.waiting);
+        }
+        const record = recordOf(message);
+        if (record !== undefined) records.push(record);
+      }
+      await show(records);
+      if (shown >= max) return EXIT.done;
+    }
+    return EXIT.interrupted;
+  } finally {
+    await stream.close();
+  }
+}
+
+const SENTENCES: Readonly<Record<StreamGap["reason"], string>> = {
+  overrun:
+    "The server remembers not all that happened in that time; evreg deliveries and evreg events list the rest.",
+  restart: "The server has started again meanwhile: what it did in between may be missing here.",
+  expired: "Some of these events are older than the server keeps them; they are missing here.",
+  other_data: "The server has other data now, as after a restore; what happened in between may be missing.",
+};
+
+function noteGap({ reason }: StreamGap): void {
+  note(`Gap: ${SENTENCES[reason]}`);
+}
+
+/** So many characters are shown of a payload beside its event, where nothing cuts it. */
+const PREVIEW_CHARACTERS = 2_000;
+
+/** Shows the time of the day in UTC on a terminal, and all of it in a pipe. */
+function timeCell(timestamped: string, width: number | undefined): Cell {
+  return {
+    text: width === undefined ? timestamped : timestamped.replace(/^.*T(.{8}).*$/, "$1Z"),
+    color: "dim",
+  };
+}
+
+/** `12:03:11Z  order.created  #72  shop  {"id":7}` */
+export function eventLines(width: number | undefined): (event: StreamedEvent) => string {
+  const columns = new GrowingColumns([Infinity, 32, Infinity, 16], width);
+  return ({ rowid, action, application, timestamped, payload }) =>
+    columns.line([
+      timeCell(timestamped, width),
+      { text: action },
+      { text: `#${rowid}` },
+      { text: application, color: "dim" },
+      { text: payload?.text().slice(0, PREVIEW_CHARACTERS).replaceAll(/\s+/g, " ") ?? "" },
+    ]);
+}
+
+/** `12:03:11Z  order.created  #72  → billing/invoices  waiting  500  12 ms` */
+export function resultLines(width: number | undefined): (result: DeliveryResult) => string {
+  // At 80 columns what became of it has room for the longest error.
+  const limits = width === undefined || width > 90 ? [18, 22] : [13, 20];
+  const columns = new GrowingColumns([Infinity, limits[0]!, Infinity, limits[1]!], width);
+  return (result) => {
+    const { event_id: event, action, application, subscription, timestamped, status } = result;
+    return columns.line([
+      timeCell(timestamped, width),
+      { text: action },
+      { text: `#${event}` },
+      { text: `→ ${application}/${subscription}` },
+      {
+        text: outcomeOf(result),
+        color: COLORS[status] ?? "yellow",
+      },
+    ]);
+  };
+}
+
+const COLORS: Partial<Record<DeliveryStatus, Color>> = {
+  delivered: "green",
+  failed: "red",
+  filtered: "dim",
+  cancelled: "dim",
+};
+
+function outcomeOf(result: DeliveryResult): string {
+  const { status, status_code: code, error_code: error, duration_ms: ms } = result;
+  const answer = code ?? error;
+  // An answer that delivered says so.
+  const word = status === "delivered" && typeof code === "number" ? undefined : status;
+  const parts = [word, answer, ms === null || ms === undefined ? undefined : `${ms.toLocaleString("en")} ms`];
+  return parts.filter((part) => part !== undefined && part !== null).join("  ");
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { withRetry, type PublishItems } from "../../src/cli/publish/bulk-batch.ts";
-import type { Line } from "../../src/cli/publish/bulk-input.ts";
+import { type Line, type PublishItems, withRetry } from "../../src/cli/publish/bulk-batch.ts";
 import {
   type BulkOptions,
   type BulkState,

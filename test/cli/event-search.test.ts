@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { searchLine, wholePage } from "../../src/cli/event-search.ts";
-import { whereSchema } from "../../src/cli/where-flag.ts";
+import { searchLine, wholePage } from "../../src/cli/resource-command.ts";
+import { whereSchema } from "../../src/cli/schema-file.ts";
 import { publish, register } from "../support/records.ts";
 import { useServed } from "../support/served.ts";
 

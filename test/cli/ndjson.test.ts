@@ -1,7 +1,7 @@
 import { array, assert, asyncProperty, boolean, nat, string } from "fast-check";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { type Line, readLines } from "../../src/cli/publish/bulk-input.ts";
+import { type Line, readLines } from "../../src/cli/publish/bulk-batch.ts";
 
 async function linesOf(chunks: readonly Buffer[], maxLineBytes = 1_000): Promise<Line[]> {
   const lines: Line[] = [];

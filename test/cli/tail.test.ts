@@ -6,7 +6,7 @@ import { startCommand, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { serveHere } from "../support/server.ts";
 import { until } from "../support/until.ts";
-import { resultLines } from "../../src/cli/tail/records.ts";
+import { resultLines } from "../../src/commands/tail.ts";
 import type { DeliveryResult } from "../../src/domain/stream.ts";
 import { useServed } from "../support/served.ts";
 

@@ -1,8 +1,8 @@
 import { styleText } from "node:util";
 import {
-  pad,
   escapeControl,
   escapeControlKeepingLines,
+  pad,
   textWidth,
   truncate,
   truncateAt,
@@ -24,7 +24,7 @@ export interface Column<T> {
   readonly time?: true;
   /** A listing that is too wide drops columns that have this, the lowest first. */
   readonly dropOrder?: number;
-  readonly color?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
+  readonly color?: (record: T) => Color | undefined;
   /** The value stands under its title with its own line breaks, in a single record. */
   readonly block?: boolean;
   /** The value's lines stand below each other, beside the title, in a single record. */
@@ -33,7 +33,9 @@ export interface Column<T> {
 
 const GAP = "  ";
 const NOTHING = "-";
-type Style = "green" | "yellow" | "red" | "dim" | "bold";
+
+export type Color = "green" | "yellow" | "red" | "dim";
+type Style = Color | "bold";
 
 /**
  * A listing as lines of at most `width` cells. Columns that may shrink do so; where that is not enough, each record becomes
@@ -174,3 +176,44 @@ function fitColumns<T>(
 
 /** How the number of a record stands in a listing. */
 export const ID_COLUMN = { title: "ID", align: "right" } as const;
+
+export interface Cell {
+  readonly text: string;
+  readonly color?: Color | undefined;
+}
+
+/**
+ * Lines whose columns stand below each other although nobody knows what is to come: a column grows with its texts, up to its part
+ * of the line, and texts beyond that are cut.
+ */
+export class GrowingColumns {
+  readonly #limits: readonly number[];
+  readonly #width: number | undefined;
+  readonly #widths: number[] = [];
+
+  /**
+   * @param limits most cells of each column but the last
+   * @param width cells of a line; `undefined` when the reader is no terminal and nothing is cut
+   */
+  constructor(limits: readonly number[], width: number | undefined) {
+    this.#limits = width === undefined ? limits.map(() => Infinity) : limits;
+    this.#width = width;
+  }
+
+  line(cells: readonly Cell[]): string {
+    let used = 0;
+    const parts = cells.map(({ text, color }, at) => {
+      const isLast = at === cells.length - 1;
+      const room = this.#width === undefined ? Infinity : Math.max(0, this.#width - used);
+      const limit = isLast ? room : Math.min(room, this.#limits[at] ?? Infinity);
+      const shown = truncate(escapeControl(text), limit);
+      const width = isLast ? 0 : Math.max(this.#widths[at] ?? 0, textWidth(shown));
+      this.#widths[at] = width;
+      used += width + GAP.length;
+      const padded = pad(shown, Math.min(width, limit), "left");
+      // The spaces are not coloured, so that they can be cut off at the end of a line.
+      return styled(shown, color) + padded.slice(shown.length);
+    });
+    return `${parts.join(GAP).trimEnd()}\n`;
+  }
+}

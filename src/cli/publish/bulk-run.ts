@@ -5,12 +5,12 @@ import {
   type BatchOutcome,
   isCertain,
   itemOn,
+  type Line,
   MAX_LINE_BYTES,
   publishBatch,
   type PublishItems,
   publishUntilRefused,
 } from "./bulk-batch.ts";
-import type { Line } from "./bulk-input.ts";
 
 /** A batch is sent when it has this many events or bytes, or when the input pauses and a request may begin. */
 const BATCH = { items: 500, bytes: 1024 * 1024 };

@@ -1,19 +1,19 @@
-import { EvregError, EXIT_CODE, exitCodeFor, messageOf } from "../../domain/error.ts";
-import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
+import { asEvregError, EvregError, EXIT_CODE, exitCodeFor, messageOf } from "../../domain/error.ts";
+import type { NewSubscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { type Output, writeOut } from "../io/output.ts";
 import { agreementTo } from "../io/prompts.ts";
-import { RecordFile } from "../io/record-file.ts";
+import { RecordFile } from "../io/files.ts";
 import { counted, escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { type Declarations, nameOf, problemsError } from "./declarations.ts";
-import { type ApplyOptions, executeSteps, type Run } from "./execute.ts";
 import { registryOf } from "./export.ts";
 import { SUBSCRIPTION } from "./members.ts";
-import { type Plan, planFor } from "./plan.ts";
+import { type ApplyOptions, type Plan, planFor, type Run, type Step } from "./plan.ts";
 import { planText, printNotes, printResult } from "./report.ts";
+import type { NewAction } from "../../domain/action.ts";
 
 /** Plans, prints the plan, executes it, and prints what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
@@ -97,4 +97,55 @@ async function keepSecret(
     const message = `It was created, but its secret could not be written: ${messageOf(error)} Make another: ${next}`;
     throw new EvregError("unavailable", message, {}, { cause: error });
   }
+}
+
+interface ExecuteOptions extends Pick<ApplyOptions, "force"> {
+  readonly signal: AbortSignal;
+  /** Called as soon as a subscription is created: its secret is in no other answer. */
+  readonly created: (subscription: SubscriptionWithSecret) => Promise<void>;
+}
+
+/**
+ * Executes the steps one after the other, each record all or nothing, up to the first that fails. However it ends, a new
+ * plan leads to the same result.
+ */
+export async function executeSteps(
+  evreg: Evreg,
+  steps: readonly Step[],
+  options: ExecuteOptions,
+): Promise<Run> {
+  const done: Run["done"][number][] = [];
+  for (const step of steps) {
+    if (options.signal.aborted) break;
+    try {
+      done.push(await executeStep(evreg, step, options));
+    } catch (error) {
+      return { done, failure: asEvregError(error) };
+    }
+  }
+  return { done };
+}
+
+async function executeStep(
+  { actions, subscriptions }: Evreg,
+  { noun, operation, name, rowid, body, bearerToken, breaks }: Step,
+  { force, created }: ExecuteOptions,
+): Promise<Run["done"][number]> {
+  if (noun === "action") {
+    const options = force && breaks.length > 0 ? ({ compatibility: "none" } as const) : {};
+    const { data } =
+      operation === "create"
+        ? await actions.create(body as NewAction)
+        : await actions.update(name, body, options);
+    return { rowid: data.rowid };
+  }
+  const members = bearerToken === undefined ? body : { ...body, bearer_token: bearerToken };
+  if (operation === "create") {
+    const { data } = await subscriptions.create(members as NewSubscription);
+    await created(data);
+    return { rowid: data.rowid, secret: data.secret };
+  }
+  if (operation === "change") await subscriptions.update(rowid!, members);
+  else await subscriptions.delete(rowid!);
+  return { rowid: rowid! };
 }

@@ -2,8 +2,7 @@ import { styleText } from "node:util";
 import { note } from "../io/output.ts";
 import { escapeControl, firstOf } from "../io/text.ts";
 import { breakDetails } from "../report-error.ts";
-import type { ApplyOptions, Run } from "./execute.ts";
-import type { Change, Plan, Step } from "./plan.ts";
+import type { ApplyOptions, Change, Plan, Run, Step } from "./plan.ts";
 
 /** Longest value shown on a line; of a longer one only that it changes. */
 const LONGEST_VALUE = 60;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { executeSteps } from "../../../src/cli/registry/execute.ts";
+import { executeSteps } from "../../../src/cli/registry/apply.ts";
 import type { Plan } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";

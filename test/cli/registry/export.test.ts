@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { lengthOf } from "../../faults/length.ts";
 import { escapeControlKeepingLines } from "../../../src/cli/io/text.ts";
-import { executeSteps } from "../../../src/cli/registry/execute.ts";
+import { executeSteps } from "../../../src/cli/registry/apply.ts";
 import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
 import type { NewAction } from "../../../src/domain/action.ts";
 import type { NewSubscription, Subscription } from "../../../src/domain/subscription.ts";

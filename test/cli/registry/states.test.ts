@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { subscriptionsFor } from "../../../src/cli/listen/subscriptions.ts";
-import { executeSteps } from "../../../src/cli/registry/execute.ts";
+import { executeSteps } from "../../../src/cli/registry/apply.ts";
 import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
 import { planText } from "../../../src/cli/registry/report.ts";
 import type { Evreg } from "../../../src/evreg.ts";
