@@ -95,9 +95,8 @@ export interface Evreg {
   /** Counts and measurements since the start, in the text format of Prometheus. Needs `read` for all applications. */
   metrics(): Promise<string>;
   /**
-   * What happens from now on, or since some time: events as they are published and, by `topics`, results of deliveries and
-   * changes of records. Needs `read`; shows what lists show. `malformed` for a query that cannot be, `unavailable` when too
-   * many are open.
+   * What happens from now on, or since some time: events as they are published and, by `topics`, results of deliveries. Needs
+   * `read`; shows what lists show. `malformed` for a query that cannot be, `unavailable` when too many are open.
    */
   stream(query?: StreamQuery, options?: StreamOptions): Promise<ChangeStream>;
   /**

@@ -8,7 +8,6 @@ import type { Field } from "../model/field.ts";
 import { SUBSCRIPTION } from "../model/subscription.ts";
 import { type TokenRequirement, type DocumentedAnswer, ref, routeAt, type Route } from "./routes/route.ts";
 import { SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
-import { TOKEN_ROUTES } from "./routes/tokens.ts";
 
 const COMMON_FAILURES = [400, 500, 503];
 const TOKEN_FAILURES = [401, 403];
@@ -240,6 +239,5 @@ export const ROUTES: readonly Route[] = [
   ...ACTION_ROUTES,
   ...EVENT_ROUTES,
   ...SUBSCRIPTION_ROUTES,
-  ...TOKEN_ROUTES,
   ...OPERATION_ROUTES,
 ];

@@ -1,13 +1,28 @@
-import { STREAM_QUERY, type StreamQuery, type StreamTopic } from "../../domain/stream.ts";
+import { EvregError, HTTP_STATUS } from "../../domain/error.ts";
+import { CODE_EXCHANGE, NEW_TOKEN } from "../../domain/token.ts";
+import { jsonReply } from "../response.ts";
 import { failure, many, one, operation, ref, type Route, routeAt, targetOf } from "./route.ts";
-import { HTTP_STATUS } from "../../domain/error.ts";
+import { STREAM_QUERY, type StreamQuery, type StreamTopic } from "../../domain/stream.ts";
 import { AUDIT_QUERY } from "../../domain/audit.ts";
 import { ATTENTION_QUERY } from "../../domain/operations.ts";
 import { STATS_QUERY } from "../../domain/stats/stats.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
-import { jsonReply } from "../response.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { about, field, record } from "../../model/field.ts";
+
+const CREATE_CODE: Route = operation(
+  "tokens.createCode",
+  "createSignInCode",
+  "Create a code that signs a browser in",
+  {
+    description:
+      "Any valid token is enough, but for that of a browser. `/ui/#code=<code>` opens the page for browsers, signed in. The code is for one use within two minutes. At most 16 for a token within two minutes.",
+    scope: null,
+    status: 201,
+    answer: ["The code; it is never shown again.", one("SignInCode")],
+    failures: [403, 409, 429],
+  },
+);
 
 /** What a message has in its field `event`, with what it has as its data. */
 const MESSAGES = [
@@ -41,8 +56,54 @@ const ATTENTION_META: JsonSchema = record({
 /** The registered type of SQLite files. */
 const SQLITE_MEDIA_TYPE = "application/vnd.sqlite3";
 
-/** What a server says of itself and of what happens, and a copy of its data. */
+/** Tokens, what a server says of itself and of what happens, and a copy of its data. */
 export const OPERATION_ROUTES: readonly Route[] = [
+  operation("tokens.list", "listTokens", "List tokens, without their secrets", {
+    scope: "admin",
+    answer: ["The tokens' records.", many("Token")],
+  }),
+  operation("tokens.create", "createToken", "Create a token", {
+    scope: "admin",
+    body: NEW_TOKEN,
+    status: 201,
+    answer: ["The token; it is never shown again.", one("TokenWithSecret")],
+  }),
+  {
+    ...CREATE_CODE,
+    handle(evreg, request, context) {
+      if (!context.config.ui.enabled) {
+        throw new EvregError("conflict", "The page for browsers is turned off on this server (ui.enabled).");
+      }
+      if (context.requiresToken.token) return CREATE_CODE.handle(evreg, request, context);
+      return jsonReply(201, { data: { code: null, expires_at: null } });
+    },
+  },
+  operation("tokens.exchangeCode", "exchangeSignInCode", "Exchange a code for a token", {
+    description:
+      "The token is named `browser`, has the scopes of the one that the code was created with, and ends after 12 hours, or with that one if it ends sooner. A code that is exchanged again is refused, and ends the token that was given for it.",
+    access: "open",
+    body: CODE_EXCHANGE,
+    status: 201,
+    answer: ["The token; it is never shown again.", one("TokenWithSecret")],
+    failures: [401],
+  }),
+  operation("tokens.revoke", "revokeToken", "Revoke a token", {
+    description:
+      "A token may revoke itself, whatever its scopes. The tokens of browsers that were signed in with it end with it.",
+    scope: "admin",
+    answer: ["The revoked token's record.", one("Token")],
+    failures: [409],
+  }),
+  operation("whoami", "whoAmI", "Who the caller is, what it may do, and which data it uses", {
+    tag: "tokens",
+    description: "Any valid token is enough. Where publishing needs no token, this needs none either.",
+    access: "publish",
+    answer: [
+      "The token's name and scopes, the id of the data, and what goes for all subscriptions.",
+      one("Identity"),
+    ],
+    maxBytes: 0,
+  }),
   routeAt("GET /v1/stream", "stream", "Watch what happens, as server-sent events", {
     description: `Each message has an \`id\`. A client that connects again sends the last one as \`Last-Event-ID\`, which comes before \`since\`, and gets what it has missed. Events are read from the store and go on exactly, as long as they are kept. Results of deliveries go on from the last 10,000 since the server started; where that is not enough, a \`gap\` says so. Each connection has its own pace, and is cut off once it has taken nothing for a minute. A comment comes every 15 seconds. The stream ends when its token does, and when the server stops. At most 200 streams are open at once, 100 of one token; the more others have, the fewer.\n\nMessages by their \`event\`:\n\n${MESSAGES.map((line) => `- ${line}.`).join("\n")}`,
     query: STREAM_QUERY,
