@@ -227,25 +227,22 @@ export class HandlerConnection {
     const connecting: unknown = connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null);
       this.#madeAtMs = performance.now();
+      this.#socket = socket;
       const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - startedMs;
       const connectMs = this.#madeAtMs - (resolvedMs ?? startedMs);
-      return this.#connected(socket, { dnsMs, connectMs, firstByteMs: undefined }, callback);
+      this.#timing = { dnsMs, connectMs, firstByteMs: undefined };
+      callback(null, socket);
+      this.#timing = undefined;
+      // undici's own listener comes first and has parsed by then what came: an answer that is there counts.
+      socket.on("readable", () => {
+        if (socket.bytesRead - this.#bytesBefore > MAX_EXCHANGE_BYTES)
+          this.#exchange?.abort("protocol_error");
+      });
     });
     if (!(connecting instanceof Socket)) return;
     this.#socket = connecting;
     // It is not emitted where the host is an address.
     connecting.once("lookup", () => (resolvedMs = performance.now()));
-  }
-
-  #connected(socket: Socket, timing: ConnectionTimes, callback: buildConnector.Callback): void {
-    this.#socket = socket;
-    this.#timing = timing;
-    callback(null, socket);
-    this.#timing = undefined;
-    // undici's own listener comes first and has parsed by then what came: an answer that is there counts.
-    socket.on("readable", () => {
-      if (socket.bytesRead - this.#bytesBefore > MAX_EXCHANGE_BYTES) this.#exchange?.abort("protocol_error");
-    });
   }
 }
 

@@ -328,14 +328,16 @@ function logAttempt(
     action: event.action,
     to: `${subscription.application}/${subscription.name}`,
     attempt,
-    ...(statusCode === undefined ? {} : { status: statusCode }),
-    ...(errorCode === undefined ? {} : { error: errorCode }),
-    ...(tlsReason === undefined ? {} : { tls: tlsReason, why: TLS_REASON_WORDS[tlsReason] }),
-    ...(refusal === undefined ? {} : { refusal }),
+    // What is undefined is not written.
+    status: statusCode,
+    error: errorCode,
+    tls: tlsReason,
+    why: tlsReason && TLS_REASON_WORDS[tlsReason],
+    refusal,
     durationMs,
     ...(handler === undefined ? { consumer: true } : { handler }),
     // Storing the result took a moment.
-    ...(retryAtMs === undefined ? {} : { retryInMs: Math.max(0, retryAtMs - nowMs) }),
+    retryInMs: retryAtMs === undefined ? undefined : Math.max(0, retryAtMs - nowMs),
   };
   logger[level](fields, message);
 }
