@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { EvregError } from "../../src/domain/error.ts";
 import { checkExtraHeaders } from "../../src/domain/subscription-settings.ts";
-import { refusal as refusalOf, words } from "./refusal.ts";
+import { words } from "../support/words.ts";
+import { refusal as refusalOf } from "./refusal.ts";
 
 type Headers = Readonly<Record<string, string>>;
 const check = (headers: Headers): void => checkExtraHeaders("headers", headers);

@@ -7,7 +7,7 @@ import {
   parseEncryptionKey,
   parseIsoTime,
 } from "../../src/domain/formats.ts";
-import { words } from "./refusal.ts";
+import { words } from "../support/words.ts";
 
 describe("a duration", () => {
   test.each([

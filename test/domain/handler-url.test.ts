@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { EvregError } from "../../src/domain/error.ts";
 import { checkHandlerUrl, literalAddress, type HandlerPolicy } from "../../src/domain/handler-url.ts";
-import { refusal as refusalOf, words } from "./refusal.ts";
+import { words } from "../support/words.ts";
+import { refusal as refusalOf } from "./refusal.ts";
 
 const PUBLIC: HandlerPolicy = { allowHttp: false, allowNetworks: [] };
 const DEV: HandlerPolicy = { allowHttp: true, allowNetworks: ["127.0.0.0/8", "::1/128"] };
@@ -98,12 +99,9 @@ describe("an invalid handler", () => {
 });
 
 it("a developer is told what allows addresses of their own machine", () => {
-  for (const handler of [
-    "http://127.0.0.1:9000/",
-    "http://example.com/",
-    "https://localhost/",
-    "https://[::1]/",
-  ]) {
+  for (const handler of words(
+    "http://127.0.0.1:9000/ http://example.com/ https://localhost/ https://[::1]/",
+  )) {
     expect(refusal(handler).message, handler).toContain("evreg serve --dev");
   }
   expect(refusal("https://10.0.0.1/").message).not.toContain("--dev");

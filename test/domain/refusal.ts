@@ -10,8 +10,3 @@ export function refusal(call: () => unknown): EvregError {
   }
   throw new Error("accepted");
 }
-
-/** A table of texts without spaces. */
-export function words(text: string): string[] {
-  return text.trim().split(/\s+/);
-}

@@ -50,14 +50,8 @@ describe("isTokenForm", () => {
   });
 
   it.each([
-    "",
-    "evreg_",
-    token.slice(1),
-    token.slice(0, -1),
-    `${token}a`,
-    ` ${token}`,
-    `${token}\n`,
-    token.toUpperCase(),
+    ...["", "evreg_", token.slice(1), token.slice(0, -1), token.toUpperCase()],
+    ...[`${token}a`, ` ${token}`, `${token}\n`],
   ])("refuses %j", (text) => {
     expect(isTokenForm(text)).toBe(false);
   });

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { words } from "../support/words.ts";
 
 // What holds for all of `src`, and what no linter of ours can say: which folder may import which, that no imports run in
 // a circle (those of types included), and how large a file and a folder may be. CONTRIBUTING.md draws the same layers.
@@ -179,10 +180,6 @@ const NOT_IN_NAMES = words("patient tells asks may-go-on tidy recent board fly p
 
 /** Names that the API, the command line, stored data or a library of ours has. */
 const GIVEN = new Set(words("shutdownGraceMs EVREG_SHUTDOWN_GRACE_MS"));
-
-function words(text: string): readonly string[] {
-  return text.trim().split(/\s+/);
-}
 
 /** `leaseWatch`, `LEASE_WATCH` and `lease watch` as `lease-watch`. */
 function spelledOut(text: string): string {

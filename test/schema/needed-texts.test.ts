@@ -1,30 +1,19 @@
-import {
-  array,
-  assert,
-  constantFrom,
-  dictionary,
-  infiniteStream,
-  integer,
-  letrec,
-  nat,
-  oneof,
-  property,
-} from "fast-check";
+import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { neededTexts } from "../../src/schema/needed-texts.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
 
-const texts = constantFrom("FR", "DE", "", ":x", "é");
-const value = letrec<{ value: unknown }>((tie) => ({
-  value: oneof(
+const texts = fc.constantFrom("FR", "DE", "", ":x", "é");
+const value = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
     { maxDepth: 3 },
     { weight: 6, arbitrary: texts },
-    integer(),
-    array(tie("value"), { maxLength: 3 }),
-    dictionary(constantFrom("a", "b"), tie("value")),
+    fc.integer(),
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom("a", "b"), tie("value")),
   ),
 })).value;
-const object = dictionary(constantFrom("a", "b"), value, { minKeys: 1 });
+const object = fc.dictionary(fc.constantFrom("a", "b"), value, { minKeys: 1 });
 
 /** A schema that the value conforms to: how much it asks for is drawn. */
 function schemaOf(one: unknown, draw: (most: number) => number): object {
@@ -47,8 +36,8 @@ function schemaOf(one: unknown, draw: (most: number) => number): object {
 
 test("whatever conforms has a text of each list", () => {
   let lists = 0;
-  assert(
-    property(object, infiniteStream(nat()), (payload, numbers) => {
+  fc.assert(
+    fc.property(object, fc.infiniteStream(fc.nat()), (payload, numbers) => {
       const draw = (most: number): number => numbers.next().value! % (most + 1);
       const schemata = { ...schemaOf(payload, draw), definitions: { any: {} } };
       expect(compileSchema(schemata).validate(payload)).toBeUndefined();

@@ -6,80 +6,43 @@ const fails = (schemata: unknown, value: unknown) => accepted(schemata).validate
 
 describe("a $ref", () => {
   const text = { type: "string" };
-  const found: [string, unknown][] = [
-    ["into definitions", { properties: { a: { $ref: "#/definitions/t" } }, definitions: { t: text } }],
-    ["into $defs", { properties: { a: { $ref: "#/$defs/t" } }, $defs: { t: text } }],
-    ["to another property", { properties: { a: { $ref: "#/properties/b" }, b: text } }],
-    ["into an unknown keyword", { properties: { a: { $ref: "#/components/t" } }, components: { t: text } }],
-    [
-      "deep into an unknown keyword",
-      { properties: { a: { $ref: "#/x/0/t" } }, x: [{ t: { $ref: "#/x/1" } }, text] },
-    ],
-    [
-      "with escapes",
-      { properties: { a: { $ref: "#/definitions/a~1b~0c%25%20%22" } }, definitions: { 'a/b~c% "': text } },
-    ],
-    ["by name", { properties: { a: { $ref: "#text" } }, definitions: { t: { $id: "#text", ...text } } }],
-    [
-      "by the document's address",
-      {
-        $id: "https://e.com/s",
-        properties: { a: { $ref: "https://e.com/s#/definitions/t" } },
-        definitions: { t: text },
-      },
-    ],
-    [
-      "by a relative address",
-      { $id: "https://e.com/d/s", properties: { a: { $ref: "s#/definitions/t" } }, definitions: { t: text } },
-    ],
+  const definitions = { t: text };
+  const inner = { $id: "http://e.com/a/", allOf: [{ $ref: "b" }], definitions: { b: { $id: "b", ...text } } };
+  /** How it is written, and what else the document of the property has. */
+  const found: [string, string, object][] = [
+    ["into definitions", "#/definitions/t", { definitions }],
+    ["into $defs", "#/$defs/t", { $defs: definitions }],
+    ["into an unknown keyword", "#/components/t", { components: definitions }],
+    ["deep into an unknown keyword", "#/x/0/t", { x: [{ t: { $ref: "#/x/1" } }, text] }],
+    ["to another property", "#/properties/b", { properties: { a: { $ref: "#/properties/b" }, b: text } }],
+    ["with escapes", "#/definitions/a~1b~0c%25%20%22", { definitions: { 'a/b~c% "': text } }],
+    ["by name", "#text", { definitions: { t: { $id: "#text", ...text } } }],
+    ["by the document's address", "https://e.com/s#/definitions/t", { $id: "https://e.com/s", definitions }],
+    ["by a relative address", "s#/definitions/t", { $id: "https://e.com/d/s", definitions }],
     [
       "by an inner address",
-      {
-        $id: "https://e.com/s",
-        properties: { a: { $ref: "t.json" } },
-        definitions: { t: { $id: "t.json", ...text } },
-      },
+      "t.json",
+      { $id: "https://e.com/s", definitions: { t: { $id: "t.json", ...text } } },
     ],
     [
       "by an address with a name",
-      {
-        properties: { a: { $ref: "http://e.com/x#n" } },
-        definitions: { t: { $id: "http://e.com/x#n", ...text } },
-      },
+      "http://e.com/x#n",
+      { definitions: { t: { $id: "http://e.com/x#n", ...text } } },
     ],
     [
       "by a name inside another address",
+      "n.json#n",
       {
         $id: "http://e.com/s",
-        properties: { a: { $ref: "n.json#n" } },
         definitions: { t: { $id: "n.json", definitions: { u: { $id: "#n", ...text } } } },
       },
     ],
-    [
-      "by a URN",
-      {
-        $id: "urn:uuid:1",
-        properties: { a: { $ref: "urn:uuid:1#/definitions/t" } },
-        definitions: { t: text },
-      },
-    ],
-    [
-      "through others",
-      {
-        properties: { a: { $ref: "#/definitions/x" } },
-        definitions: { x: { $ref: "#/definitions/y" }, y: { $ref: "#/definitions/t" }, t: text },
-      },
-    ],
-    [
-      "from where the base address is another",
-      {
-        properties: {
-          a: { $id: "http://e.com/a/", allOf: [{ $ref: "b" }], definitions: { b: { $id: "b", ...text } } },
-        },
-      },
-    ],
+    ["by a URN", "urn:uuid:1#/definitions/t", { $id: "urn:uuid:1", definitions }],
+    ["through others", "#/x", { x: { $ref: "#/y" }, y: { $ref: "#/definitions/t" }, definitions }],
+    ["from where the base address is another", "#/properties/b", { properties: { a: inner, b: text } }],
   ];
-  test.each(found)("%s is followed", (_, schemata) => {
+  test.each(found)("%s is followed", (_, $ref, rest) => {
+    const schemata = { properties: { a: { $ref } }, ...rest };
     expect(accepted(schemata).validate({ a: "x" })).toBeUndefined();
     expect(accepted(schemata).validate({ a: 1 })).toEqual({
       field: "a",
@@ -107,14 +70,10 @@ describe("a $ref", () => {
     expect(fails(schemata, { a: 1 })).toBe(true);
   });
 
+  const file = { properties: { a: { $ref: "other.json#/definitions/a" } } };
   const lost: [string, unknown, string, string][] = [
     ["elsewhere", { $ref: "http://example.com/schema" }, "schemata.$ref", "never fetched"],
-    [
-      "to a file",
-      { properties: { a: { $ref: "other.json#/definitions/a" } } },
-      "schemata.properties.a.$ref",
-      "never fetched",
-    ],
+    ["to a file", file, "schemata.properties.a.$ref", "never fetched"],
     [
       "to the meta-schema",
       { $ref: "http://json-schema.org/draft-07/schema#" },
@@ -122,7 +81,7 @@ describe("a $ref", () => {
       "never fetched",
     ],
     [
-      "elsewhere, from a definition nothing uses",
+      "that nothing uses",
       { definitions: { a: { $ref: "x" } } },
       "schemata.definitions.a.$ref",
       "never fetched",

@@ -1,0 +1,4 @@
+/** A table of texts without spaces. */
+export function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
