@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { checkSchemaSteps, checkSchema } from "../../src/schema/check.ts";
 import { compare } from "../../src/schema/compatibility/compare.ts";
 import { Sampler } from "../../src/schema/generate/generator.ts";
+import { many, members, nested } from "./makers.ts";
 import { accepted, refused } from "./refused.ts";
 
 const warnings = (schemata: unknown) => checkSchema(schemata).warnings;
@@ -83,10 +84,10 @@ describe("other dialects", () => {
 
 describe("warnings", () => {
   test("are the first 100", () => {
-    const reported = warnings(many(4_000, () => 1));
+    const reported = warnings(members(4_000, () => 1));
     expect(reported).toHaveLength(100);
     expect(reported[99]).toMatchObject({ pointer: "/p99" });
-    expect([...checkSchemaSteps(many(4_000, () => 1))].length).toBeLessThan(200);
+    expect([...checkSchemaSteps(members(4_000, () => 1))].length).toBeLessThan(200);
   });
 
   test("name the keyword that was probably meant", () => {
@@ -177,6 +178,10 @@ test("what draft-07 only recommends is not required", () => {
   expect(accepted(rest).validate(payload)).toBeUndefined();
 });
 
+const A = (count: number): string => "a".repeat(count);
+/** A schema of so many bytes. */
+const described = (bytes: number): object => ({ description: A(bytes - 18) });
+
 describe("limits", () => {
   test("holds no number that no double can hold, as it would be stored as null", () => {
     for (const [text, field] of [
@@ -191,61 +196,46 @@ describe("limits", () => {
     }
   });
 
-  test("64 levels", () => {
-    expect(() => checkSchema(nested(64))).not.toThrow();
-    expect(refused(nested(65)).message).toContain("deeper than 64 levels");
-    expect(refused(nested(100_000)).message).toContain("deeper than 64 levels");
-  });
-
-  test("256 KiB", () => {
-    expect(() => checkSchema({ description: "x".repeat(262_144 - 18) })).not.toThrow();
-    expect(refused({ description: "x".repeat(262_144 - 17) }).message).toContain(
-      "at most 262,144 bytes as JSON, not 262,145",
-    );
+  const denials = (levels: number): unknown => nested('{"not":', "}", levels - 1, "{}");
+  const numbers = (count: number): object => ({ enum: many(count, (index) => index) });
+  test.each<[limit: string, within: unknown, beyond: unknown, message: string]>([
+    ["64 levels", denials(64), denials(65), "deeper than 64 levels"],
+    ["64 levels, by far", {}, denials(100_000), "deeper than 64 levels"],
+    ["256 KiB", described(262_144), described(262_145), "at most 262,144 bytes as JSON, not 262,145"],
+    [
+      "5,000 schemas",
+      { properties: members(4_999, () => ({ type: "string" })) },
+      { properties: members(5_000, () => true) },
+      "at most 5,000 schemas",
+    ],
+    ["also in definitions", {}, { definitions: members(5_000, () => true) }, "at most 5,000 schemas"],
+    ["1,000 values of an enum", numbers(1_000), numbers(1_001), "at most 1,000 values"],
+    [
+      "1,024 characters of a pattern",
+      { pattern: A(1_024) },
+      { pattern: A(1_025) },
+      "at most 1,024 characters",
+    ],
+    ["also of names", {}, { patternProperties: { [A(1_025)]: true } }, "at most 1,024 characters"],
+    [
+      "256 branches",
+      { oneOf: Array(256).fill(true) },
+      { oneOf: Array(257).fill(true) },
+      "at most 256 schemas",
+    ],
+    ["256 places of a list", {}, { items: Array(257).fill(true) }, "at most 256 schemas"],
+  ])("%s", (_, within, beyond, message) => {
+    expect(() => checkSchema(within)).not.toThrow();
+    expect(refused(beyond).message).toContain(message);
   });
 
   test("64 KiB of a filter", () => {
-    expect(() => checkSchema({ title: "x".repeat(65_536 - 12) }, "filter")).not.toThrow();
-    expect(() => checkSchema({ title: "x".repeat(65_536 - 11) }, "filter")).toThrow(
+    expect(() => checkSchema(described(65_536), "filter")).not.toThrow();
+    expect(() => checkSchema(described(65_537), "filter")).toThrow(
       "filter: must have at most 65,536 bytes as JSON, not 65,537",
     );
   });
-
-  test("5,000 schemas", () => {
-    expect(() => checkSchema({ properties: many(4_999, () => ({ type: "string" })) })).not.toThrow();
-    expect(refused({ properties: many(5_000, () => true) }).message).toContain("at most 5,000 schemas");
-    expect(refused({ definitions: many(5_000, () => true) }).message).toContain("at most 5,000 schemas");
-  });
-
-  test("1,000 values of an enum", () => {
-    expect(() => checkSchema({ enum: Array.from({ length: 1_000 }, (_, index) => index) })).not.toThrow();
-    expect(refused({ enum: Array.from({ length: 1_001 }, (_, index) => index) })).toMatchObject({
-      field: "schemata.enum",
-    });
-  });
-
-  test("1,024 characters of a pattern", () => {
-    expect(() => checkSchema({ pattern: "a".repeat(1_024) })).not.toThrow();
-    expect(refused({ pattern: "a".repeat(1_025) })).toMatchObject({ field: "schemata.pattern" });
-    expect(refused({ patternProperties: { ["a".repeat(1_025)]: true } }).message).toContain(
-      "at most 1,024 characters",
-    );
-  });
-
-  test("256 branches of a oneOf and places of a list of items", () => {
-    expect(() => checkSchema({ oneOf: Array(256).fill(true) })).not.toThrow();
-    expect(refused({ oneOf: Array(257).fill(true) }).message).toContain("at most 256 schemas");
-    expect(refused({ items: Array(257).fill(true) }).message).toContain("at most 256 schemas");
-  });
 });
-
-const nested = (levels: number): unknown => {
-  let schema: unknown = {};
-  for (let level = 1; level < levels; level++) schema = { not: schema };
-  return schema;
-};
-const many = (count: number, of: (index: number) => unknown) =>
-  Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, of(index)]));
 
 test.each([
   [undefined, "schemata.properties.a.type"],

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { budget, VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { lengthOf, someOf } from "../faults/length.ts";
 import { cpuMs } from "../support/cpu-time.ts";
+import { chain, many, members, nested } from "./makers.ts";
 import { accepted, refused } from "./refused.ts";
 
 // Schemas and payloads made to stall, to overflow the stack or to break out. Work is bounded by counting, so most of these
@@ -15,13 +16,6 @@ beforeEach(() => {
 });
 afterEach(() => expect(cpuMs() - beganMs).toBeLessThan(LONGEST_MS));
 
-const many = <T>(count: number, of: (index: number) => T): T[] =>
-  Array.from({ length: count }, (_, index) => of(index));
-const map = (count: number, of: (index: number) => unknown) =>
-  Object.fromEntries(many(count, (index) => [`p${index}`, of(index)]));
-const nested = (open: string, close: string, levels: number): unknown =>
-  JSON.parse(open.repeat(levels) + "0" + close.repeat(levels));
-
 const TOO_MANY = {
   field: "",
   message: "takes more than 10,000,000 steps to check against its schema",
@@ -30,16 +24,9 @@ const TOO_MANY = {
 
 describe("schemas that multiply", () => {
   test("a chain of double references stops at the step limit", () => {
-    const definitions = Object.fromEntries(
-      many(30, (index) => [
-        `d${index}`,
-        { allOf: [{ $ref: `#/definitions/d${index + 1}` }, { $ref: `#/definitions/d${index + 1}` }] },
-      ]),
-    );
-    const schemata = {
-      $ref: "#/definitions/d0",
-      definitions: { ...definitions, d30: { type: "object", minProperties: 0 } },
-    };
+    const last = { type: "object", minProperties: 0 };
+    const definitions = chain(30, last, (next) => ({ allOf: [next, next] }));
+    const schemata = { $ref: "#/definitions/d0", definitions };
     expect(accepted(schemata).validate({})).toEqual(TOO_MANY);
   });
 
@@ -64,8 +51,8 @@ describe("schemas that multiply", () => {
   test("a list of 8,000 dependent names is compiled in linear time", () => {
     const names = many(8_000, (index) => `p${index}`);
     const schema = accepted({ dependencies: { a: names } });
-    expect(schema.validate({ a: 1, ...map(7_999, () => 1) })).toMatchObject({ field: "p7999" });
-    expect(schema.validate({ a: 1, ...map(8_000, () => 1) })).toBeUndefined();
+    expect(schema.validate({ a: 1, ...members(7_999, () => 1) })).toMatchObject({ field: "p7999" });
+    expect(schema.validate({ a: 1, ...members(8_000, () => 1) })).toBeUndefined();
   });
 
   test("a thousand schemas check a list of a million", () => {
@@ -76,12 +63,12 @@ describe("schemas that multiply", () => {
   test("a large payload of an ordinary schema is nowhere near the limit", () => {
     const item = {
       type: "object",
-      properties: map(10, () => ({ type: "integer" })),
+      properties: members(10, () => ({ type: "integer" })),
       required: ["p0"],
       additionalProperties: false,
     };
     const schema = accepted({ type: "array", items: item });
-    const payload = many(20_000, () => map(10, (index) => index));
+    const payload = many(20_000, () => members(10, (index) => index));
     expect(JSON.stringify(payload).length).toBeGreaterThan(1_000_000);
     expect(schema.validate(payload)).toBeUndefined();
     expect(VALIDATION_STEPS - budget.left).toBeLessThan(VALIDATION_STEPS / 10);
@@ -148,9 +135,9 @@ describe("depth and width", () => {
   test("a payload as deep as allowed passes every kind of recursion and the widest schemas", () => {
     const leaf = { type: ["string", "number", "object", "array"], minProperties: 0, maxLength: 9 };
     const schemas: Record<string, unknown> = {
-      properties: { properties: { ...map(400, () => leaf), a: { $ref: "#" } } },
+      properties: { properties: { ...members(400, () => leaf), a: { $ref: "#" } } },
       additional: { additionalProperties: { $ref: "#" }, allOf: many(300, () => leaf) },
-      patterns: { patternProperties: { ...map(200, () => leaf), "^a$": { $ref: "#" } } },
+      patterns: { patternProperties: { ...members(200, () => leaf), "^a$": { $ref: "#" } } },
       anyOf: {
         anyOf: [...many(200, () => ({ type: "string", maxLength: 0 })), { properties: { a: { $ref: "#" } } }],
       },
@@ -159,12 +146,7 @@ describe("depth and width", () => {
       },
       chain: {
         properties: { a: { $ref: "#/definitions/d0" } },
-        definitions: {
-          ...Object.fromEntries(
-            many(10, (index) => [`d${index}`, { allOf: [{ $ref: `#/definitions/d${index + 1}` }] }]),
-          ),
-          d10: { properties: { a: { $ref: "#/definitions/d0" } } },
-        },
+        definitions: chain(10, { properties: { a: { $ref: "#/definitions/d0" } } }),
       },
     };
     const deep = nested('{"a":', "}", 64);
@@ -179,29 +161,20 @@ describe("depth and width", () => {
   });
 
   test("references that take more stack than there is stop as steps do", () => {
-    const chain = Object.fromEntries(
-      many(900, (index) => [`d${index}`, { allOf: [{ $ref: `#/definitions/d${index + 1}` }] }]),
-    );
-    const schemata = {
-      $ref: "#/definitions/d0",
-      definitions: { ...chain, d900: { properties: { a: { $ref: "#" } } } },
-    };
-    const schema = accepted(schemata);
+    const definitions = chain(900, { properties: { a: { $ref: "#" } } });
+    const schema = accepted({ $ref: "#/definitions/d0", definitions });
     expect(schema.validate({ a: { a: {} } })).toBeUndefined();
     expect(schema.validate(nested('{"a":', "}", 64))).toEqual(TOO_MANY);
     expect(budget.left).toBeLessThan(0);
   });
 
   test("a longer chain is refused with the schema", () => {
-    const chain = Object.fromEntries(
-      many(2_000, (index) => [`d${index}`, { $ref: `#/definitions/d${index + 1}` }]),
-    );
-    const definitions = { ...chain, d2000: {} };
-    expect(refused({ definitions, $ref: "#/definitions/d0" }).message).toContain("chains more than 2,000");
-    const backwards = Object.fromEntries(Object.entries(definitions).toReversed());
-    expect(refused({ definitions: backwards, $ref: "#/definitions/d0" }).message).toContain(
-      "chains more than 2,000",
-    );
+    const forwards = chain(2_000, {}, (next) => next);
+    const backwards = Object.fromEntries(Object.entries(forwards).toReversed());
+    for (const definitions of [forwards, backwards]) {
+      const { message } = refused({ definitions, $ref: "#/definitions/d0" });
+      expect(message).toContain("chains more than 2,000");
+    }
   });
 
   test("many patterns are counted with what they lead to", () => {
@@ -228,16 +201,13 @@ describe("depth and width", () => {
   });
 
   test("a long chain without recursion, and the widest schemas, compile and run", () => {
-    const chain = Object.fromEntries(
-      many(450, (index) => [`d${index}`, { allOf: [{ $ref: `#/definitions/d${index + 1}` }] }]),
-    );
-    const long = accepted({ $ref: "#/definitions/d0", definitions: { ...chain, d450: { type: "string" } } });
+    const long = accepted({ $ref: "#/definitions/d0", definitions: chain(450, { type: "string" }) });
     expect(long.validate(1)).toEqual({ field: "", message: "must be a string", value: 1 });
     const leaf = { type: ["string", "null"], minLength: 1, maxLength: 9 };
     const wide = [
-      { properties: map(990, () => leaf) },
-      { patternProperties: map(990, () => leaf) },
-      { dependencies: map(990, () => leaf) },
+      { properties: members(990, () => leaf) },
+      { patternProperties: members(990, () => leaf) },
+      { dependencies: members(990, () => leaf) },
       { allOf: many(990, () => leaf) },
       { anyOf: many(990, () => leaf) },
       { oneOf: many(256, () => leaf) },

@@ -3,10 +3,9 @@ import { checkSchemaSteps, checkSchema } from "../../src/schema/check.ts";
 import type { Steps } from "../../src/runtime/yielding.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { compileSchema, compileSchemaSteps } from "../../src/schema/validate/compile.ts";
+import { members } from "./makers.ts";
 
-const wide = (type: string, count = 300) => ({
-  properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { type }])),
-});
+const wide = (type: string, count = 300) => ({ properties: members(count, () => ({ type })) });
 /** A value so many levels down. */
 function inside(last: unknown, levels: number): unknown {
   return levels === 0 ? last : { p1: "", inner: inside(last, levels - 1) };

@@ -78,56 +78,45 @@ test.each([
   expect(breaks[0]?.example).toEqual({ id: "text", [name]: "text" });
 });
 
-const MESSAGES: [string, Json, Json, string][] = [
-  ["a type", at(text), at(whole), "p must be an integer; before, it had to be a string."],
+const limited = { ...text, maxLength: 5 };
+const closed = { additionalProperties: false };
+const [one, oneOrTwo] = [{ not: { const: 1 } }, { not: { enum: [1, 2] } }];
+
+/** Of the schema at a property. */
+const AT_P: readonly (readonly [what: string, old: unknown, next: unknown, message: string])[] = [
+  ["a type", text, whole, "p must be an integer; before, it had to be a string."],
   [
     "a misspelt format",
-    at({ ...text, format: "emial" }),
-    at({ ...text, format: "email" }),
+    { ...text, format: "emial" },
+    { ...text, format: "email" },
     "p must be an email address, which is new.",
   ],
+  ["another choice", one, oneOrTwo, "The not rule for p has changed."],
+  ["a choice gone", one, {}, "The not rule for p was removed."],
+  ["a new bound", text, limited, "p must have at most 5 characters, which is new."],
+  ["a bound gone", limited, text, "p no longer has to have at most 5 characters."],
+  ["a property gone deeper down", object({ b: text }), object({ c: text }), 'The property "b" of p is gone.'],
+  ["a closed object", object({}), object({}, closed), "p no longer allows properties"],
+  ["an item", { type: "array", items: text }, { type: "array", items: whole }, "p[0] must be an integer"],
+  ["a property forbidden", text, false, "p is not allowed any more."],
+];
+const aAndB = object({ a: text, b: text });
+const MESSAGES = [
+  ...AT_P.map(([what, old, next, message]) => [what, at(old), at(next), message] as const),
   [
     "a new choice",
-    object({ a: text, b: text }),
-    object({ a: text, b: text }, { oneOf: [{ required: ["a"] }, { required: ["b"] }] }),
+    aAndB,
+    { ...aAndB, oneOf: [{ required: ["a"] }, { required: ["b"] }] },
     "The oneOf rule for the payload is new.",
   ],
-  [
-    "another choice",
-    at({ not: { const: 1 } }),
-    at({ not: { enum: [1, 2] } }),
-    "The not rule for p has changed.",
-  ],
-  ["a choice gone", at({ not: { const: 1 } }), at({}), "The not rule for p was removed."],
-  ["a new bound", at(text), at({ ...text, maxLength: 5 }), "p must have at most 5 characters, which is new."],
-  ["a bound gone", at({ ...text, maxLength: 5 }), at(text), "p no longer has to have at most 5 characters."],
   [
     "a bound of the payload gone",
     object({}, { minProperties: 2 }),
     object({}),
     "The payload no longer has to have at least 2 properties.",
   ],
-  ["a property gone", object({ a: text, b: text }), object({ a: text }), 'The property "b" is gone.'],
-  [
-    "a property gone deeper down",
-    at(object({ b: text })),
-    at(object({ c: text })),
-    'The property "b" of p is gone.',
-  ],
-  [
-    "a closed object",
-    at(object({})),
-    at(object({}, { additionalProperties: false })),
-    "p no longer allows properties",
-  ],
-  [
-    "an item",
-    at({ type: "array", items: text }),
-    at({ type: "array", items: whole }),
-    "p[0] must be an integer",
-  ],
-  ["a property forbidden", at(text), at(false), "p is not allowed any more."],
-];
+  ["a property gone", aAndB, object({ a: text }), 'The property "b" is gone.'],
+] as const;
 
 test.each(MESSAGES)("%s is described in a sentence", (_, old, next, message) => {
   const { breaks } = compare(old, next);

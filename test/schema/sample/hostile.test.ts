@@ -3,45 +3,25 @@ import { checkSchema } from "../../../src/schema/check.ts";
 import { Sampler } from "../../../src/schema/generate/generator.ts";
 import { compileSchema } from "../../../src/schema/validate/compile.ts";
 import { cpuMs } from "../../support/cpu-time.ts";
+import { chain, many, members } from "../makers.ts";
 import { holding } from "./schemas.ts";
 
 // Schemas that evreg accepts, made to have a generator run on for ever or fill the memory. Steps are counted, so the bound
 // in seconds is generous; without it most of these would take minutes.
 
-const many = <T>(count: number, of: (index: number) => T): T[] =>
-  Array.from({ length: count }, (_, index) => of(index));
 const node = { $ref: "#/definitions/node" };
 /** A tree that must branch 50-fold at each level above its leaves. */
 const wideTree = {
   anyOf: [{ type: "array", minItems: 50, items: node }, { type: "integer" }],
 };
 /** Every level demands two of the next, and there are forty. */
-const doubled = Object.fromEntries(
-  many(40, (index) => [
-    `n${index}`,
-    index === 39
-      ? { type: "integer" }
-      : { type: "array", minItems: 2, items: { $ref: `#/definitions/n${index + 1}` } },
-  ]),
-);
+const doubled = chain(39, { type: "integer" }, (items) => ({ type: "array", minItems: 2, items }));
 /** Eight of ten alternatives, level by level, lead nowhere. */
-const mostlyDead = Object.fromEntries(
-  many(12, (index) => [
-    `m${index}`,
-    {
-      type: "object",
-      required: ["x"],
-      properties: {
-        x: {
-          anyOf: [
-            ...many(8, () => ({ type: "string", minLength: 2, maxLength: 1 })),
-            index === 11 ? true : { $ref: `#/definitions/m${index + 1}` },
-          ],
-        },
-      },
-    },
-  ]),
-);
+const mostlyDead = chain(12, true, (next) => ({
+  type: "object",
+  required: ["x"],
+  properties: { x: { anyOf: [...many(8, () => ({ type: "string", minLength: 2, maxLength: 1 })), next] } },
+}));
 
 const HOSTILE: readonly (readonly [name: string, schema: Record<string, unknown>])[] = [
   ["a list of 100 million", holding({ type: "array", minItems: 1e8 })],
@@ -59,7 +39,7 @@ const HOSTILE: readonly (readonly [name: string, schema: Record<string, unknown>
     holding(node, { node: { type: "object", required: ["n"], properties: { n: node } } }),
   ],
   ["a tree that branches without end", holding(node, { node: { type: "array", minItems: 9, items: node } })],
-  ["2 to the 39th leaves", holding({ $ref: "#/definitions/n0" }, doubled)],
+  ["2 to the 39th leaves", holding({ $ref: "#/definitions/d0" }, doubled)],
   [
     "repetitions within repetitions",
     holding({ type: "string", pattern: "^((a{20}){20}){2}$", maxLength: 3 }),
@@ -94,12 +74,12 @@ test.each(HOSTILE)("%s: ends without a payload", (_, schemata) => {
 
 const HARD: readonly (readonly [name: string, schema: Record<string, unknown>])[] = [
   ["a tree that must branch 50-fold", holding(node, { node: wideTree })],
-  ["twelve levels of dead ends", holding({ $ref: "#/definitions/m0" }, mostlyDead)],
+  ["twelve levels of dead ends", holding({ $ref: "#/definitions/d0" }, mostlyDead)],
   [
     "900 properties, all required",
     {
       required: many(900, (index) => `p${index}`),
-      properties: Object.fromEntries(many(900, (index) => [`p${index}`, { type: "integer" }])),
+      properties: members(900, () => ({ type: "integer" })),
     },
   ],
   ["dependencies round and round", { required: ["a"], dependencies: { a: ["b"], b: ["c"], c: ["a"] } }],
