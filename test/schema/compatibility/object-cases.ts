@@ -4,6 +4,11 @@ import type { Change, RuleCase } from "./rule-cases.ts";
 import type { Json } from "./random-schemas.ts";
 
 const closed = { additionalProperties: false };
+const NONE = object({});
+const A = object({ a: text });
+const AB = object({ a: text, b: text });
+const INNER = object({ x: text }, closed);
+const WIDER = object({ x: text, y: text }, closed);
 const textOrNull = { type: ["string", "null"] };
 const ifHas = (name: string, then: string): Json => ({
   if: { required: [name] },
@@ -33,6 +38,11 @@ function grown(rest: Json, added: Json, properties: Json = { a: text }): readonl
   return [object(properties, rest), object({ ...properties, ...added }, rest)];
 }
 
+/** An object before and after something more is said of it. */
+function said(before: Json, more: Json, place?: string): Change {
+  return [before, { ...before, ...more }, place];
+}
+
 /** Changes of what the members of an object may be. */
 export const OBJECT_CASES: readonly RuleCase[] = [
   ...everywhere("an optional property added to an open object", grown({}, { b: text })),
@@ -51,8 +61,8 @@ export const OBJECT_CASES: readonly RuleCase[] = [
     "an optional property added to a closed object",
     grown(closed, { b: whole }, {}),
     [
-      object({ a: object({ x: text }, closed) }, { ...closed, required: ["a"] }),
-      object({ a: object({ x: text, y: text }, closed) }, { ...closed, required: ["a"] }),
+      object({ a: INNER }, { ...closed, required: ["a"] }),
+      object({ a: WIDER }, { ...closed, required: ["a"] }),
     ],
     grown({ ...closed, patternProperties: { "^x-": text } }, { b: whole }),
     grown({ ...closed, patternProperties: MANY_PATTERNS }, { x: text }, {}),
@@ -71,67 +81,39 @@ export const OBJECT_CASES: readonly RuleCase[] = [
       "/patternProperties/^b$/type",
     ],
   ),
-  ...everywhere("a required property added", [
-    object({ a: text }),
-    object({ a: text, b: text }, { required: ["b"] }),
-    "/required",
-  ]),
+  ...everywhere("a required property added", [A, { ...AB, required: ["b"] }, "/required"]),
   ...rule(
     "a required property added",
-    [object({ a: text }, closed), object({ a: text, b: text }, { ...closed, required: ["b"] }), "/required"],
-    [object({ a: text }, { required: ["a"] }), object({ a: text }, { required: ["a", "b"] }), "/required"],
+    [{ ...A, ...closed }, { ...AB, ...closed, required: ["b"] }, "/required"],
+    said({ ...A, required: ["a"] }, { required: ["a", "b"] }, "/required"),
   ),
   ...rule(
     "a property that may not be present added",
     [...grown({}, { b: false }), "/properties/b"],
-    ...NOTHING.map((nothing): Change => [
-      object({ a: text }),
-      { ...object({ a: text, b: nothing }), definitions: { no: false } },
-    ]),
-    [object({ a: text }), object({ a: text, b: false }, { patternProperties: { "^b": text } })],
+    ...NOTHING.map((b): Change => [A, { ...object({ a: text, b }), definitions: { no: false } }]),
+    [A, object({ a: text, b: false }, { patternProperties: { "^b": text } })],
   ),
-  ...everywhere("a property that becomes required", [
-    object({ a: text }),
-    object({ a: text }, { required: ["a"] }),
-    "/required",
-  ]),
-  ...rule("a property that becomes required", [
-    object({ a: text, b: text }, { required: ["a"] }),
-    object({ a: text, b: text }, { required: ["b", "a"] }),
-    "/required",
-  ]),
-  ...everywhere("a property no longer required", [
-    object({ a: text }, { required: ["a"] }),
-    object({ a: text }),
-    "/required",
-  ]),
+  ...everywhere("a property that becomes required", said(A, { required: ["a"] }, "/required")),
+  ...rule(
+    "a property that becomes required",
+    said({ ...AB, required: ["a"] }, { required: ["b", "a"] }, "/required"),
+  ),
+  ...everywhere("a property no longer required", [{ ...A, required: ["a"] }, A, "/required"]),
   ...rule(
     "a property no longer required",
-    [
-      object({ a: text, b: text }, { required: ["a", "b"] }),
-      object({ a: text, b: text }, { required: ["b"] }),
-      "/required",
-    ],
-    [object({}, { required: ["a"] }), object({}), "/required"],
+    said({ ...AB, required: ["a", "b"] }, { required: ["b"] }, "/required"),
+    [{ ...NONE, required: ["a"] }, NONE, "/required"],
   ),
-  ...everywhere("a property removed from an open object", [
-    object({ a: text, b: text }),
-    object({ a: text }),
-    "/properties/b",
-  ]),
-  ...rule("a property removed from an open object", [
-    object({ a: text, b: {} }),
-    object({ a: text }),
-    "/properties/b",
-  ]),
+  ...everywhere("a property removed from an open object", [AB, A, "/properties/b"]),
+  ...rule("a property removed from an open object", [object({ a: text, b: {} }), A, "/properties/b"]),
   ...everywhere("a property removed from a closed object", [
-    object({ a: text, b: text }, closed),
-    object({ a: text }, closed),
+    { ...AB, ...closed },
+    { ...A, ...closed },
     "/properties/b",
   ]),
   ...rule("a property removed from a closed object", [
     object({ a: text, b: {} }, closed),
-    object({ a: text }, closed),
+    { ...A, ...closed },
     "/properties/b",
   ]),
   ...rule("a property renamed in a closed object", [
@@ -139,34 +121,26 @@ export const OBJECT_CASES: readonly RuleCase[] = [
     object({ c: text }, closed),
     "/properties/a~1b",
   ]),
-  ...everywhere("an open object closed", [
-    object({ a: text }),
-    object({ a: text }, closed),
-    "/additionalProperties",
-  ]),
+  ...everywhere("an open object closed", said(A, closed, "/additionalProperties")),
   ...rule(
     "an open object closed",
-    [{ type: "object" }, object({ a: text }, closed), "/additionalProperties"],
-    [
-      object({}, { patternProperties: MANY_PATTERNS }),
-      object({}, { patternProperties: MANY_PATTERNS, ...closed }),
-      "/additionalProperties",
-    ],
+    [{ type: "object" }, { ...A, ...closed }, "/additionalProperties"],
+    said({ ...NONE, patternProperties: MANY_PATTERNS }, closed, "/additionalProperties"),
   ),
-  ...everywhere("a closed object opened", [object({ a: text }, closed), object({ a: text })]),
+  ...everywhere("a closed object opened", [{ ...A, ...closed }, A]),
   ...rule("a closed object opened", [
-    object({ a: text }, closed),
-    object({ a: text }, { additionalProperties: text }),
+    { ...A, ...closed },
+    { ...A, additionalProperties: text },
   ]),
   ...bothWays(
     "the values of other members narrowed",
     "the values of other members widened",
-    [
-      object({}, { additionalProperties: textOrNull }),
-      object({}, { additionalProperties: text }),
+    said(
+      { ...NONE, additionalProperties: textOrNull },
+      { additionalProperties: text },
       "/additionalProperties/type",
-    ],
-    [object({ a: text }), object({ a: text }, { additionalProperties: whole }), "/additionalProperties/type"],
+    ),
+    said(A, { additionalProperties: whole }, "/additionalProperties/type"),
   ),
   ...rule("the values of other members narrowed", [
     { type: "object", additionalProperties: { type: "object" }, anyOf: MENTIONING },
@@ -176,38 +150,37 @@ export const OBJECT_CASES: readonly RuleCase[] = [
   ...bothWays(
     "a bound of the number of members tightened",
     "a bound of the number of members loosened",
-    [object({ a: text }), object({ a: text }, { minProperties: 1 }), "/minProperties"],
-    [{ type: "object", maxProperties: 3 }, { type: "object", maxProperties: 2 }, "/maxProperties"],
+    said(A, { minProperties: 1 }, "/minProperties"),
+    said({ type: "object", maxProperties: 3 }, { maxProperties: 2 }, "/maxProperties"),
   ),
-  ...bothWays("a pattern of names narrowed", "a pattern of names widened", [
-    object({}, { patternProperties: { "^x-": textOrNull } }),
-    object({}, { patternProperties: { "^x-": text } }),
-    "/patternProperties/^x-/type",
-  ]),
-  ...rule("a pattern of names narrowed", [
-    object({ "x-a": text }),
-    object({ "x-a": text }, { patternProperties: { "^x-": { maxLength: 3 } } }),
-    "/patternProperties/^x-/maxLength",
-  ]),
+  ...bothWays(
+    "a pattern of names narrowed",
+    "a pattern of names widened",
+    said(
+      { ...NONE, patternProperties: { "^x-": textOrNull } },
+      { patternProperties: { "^x-": text } },
+      "/patternProperties/^x-/type",
+    ),
+  ),
+  ...rule(
+    "a pattern of names narrowed",
+    said(
+      object({ "x-a": text }),
+      { patternProperties: { "^x-": { maxLength: 3 } } },
+      "/patternProperties/^x-/maxLength",
+    ),
+  ),
   ...bothWays(
     "a pattern of names added to an open object",
     "a pattern of names removed from an open object",
-    [object({}), object({}, { patternProperties: { "^x-": text } }), "/patternProperties/^x-/type"],
-    [
-      object({ a: text }),
-      object({ a: text }, { patternProperties: { "^b$": whole } }),
-      "/patternProperties/^b$/type",
-    ],
+    said(NONE, { patternProperties: { "^x-": text } }, "/patternProperties/^x-/type"),
+    said(A, { patternProperties: { "^b$": whole } }, "/patternProperties/^b$/type"),
   ),
   ...bothWays(
     "propertyNames added to an open object",
     "propertyNames removed from an object",
-    [{ type: "object" }, { type: "object", propertyNames: { maxLength: 5 } }, "/propertyNames/maxLength"],
-    [
-      object({ a: text }),
-      object({ a: text }, { propertyNames: { pattern: "^[a-z]+$" } }),
-      "/propertyNames/pattern",
-    ],
+    said({ type: "object" }, { propertyNames: { maxLength: 5 } }, "/propertyNames/maxLength"),
+    said(A, { propertyNames: { pattern: "^[a-z]+$" } }, "/propertyNames/pattern"),
   ),
   ...bothWays(
     "propertyNames narrowed",
@@ -226,25 +199,20 @@ export const OBJECT_CASES: readonly RuleCase[] = [
   ...bothWays(
     "a dependency added",
     "a dependency removed",
-    [
-      object({ a: text, b: text }),
-      object({ a: text, b: text }, { dependencies: { a: ["b"] } }),
-      "/dependencies/a",
-    ],
-    [
-      object({ a: text, b: text }),
-      object({ a: text, b: text }, { dependencies: { a: { required: ["b"] } } }),
-      "/dependencies/a/required",
-    ],
+    said(AB, { dependencies: { a: ["b"] } }, "/dependencies/a"),
+    said(AB, { dependencies: { a: { required: ["b"] } } }, "/dependencies/a/required"),
   ),
   ...rule(
     "the same said in another way",
+    said({ ...A, dependencies: { a: ["b"] } }, { dependencies: { a: { required: ["b"] } } }),
     [
-      object({ a: text }, { dependencies: { a: ["b"] } }),
-      object({ a: text }, { dependencies: { a: { required: ["b"] } } }),
+      { ...A, dependencies: { b: { required: ["c"] } } },
+      { ...A, ...ifHas("b", "c") },
     ],
-    [object({ a: text }, { dependencies: { b: { required: ["c"] } } }), object({ a: text }, ifHas("b", "c"))],
-    [object({ a: text }, closed), object({ a: text }, { propertyNames: { enum: ["a"] } })],
+    [
+      { ...A, ...closed },
+      { ...A, propertyNames: { enum: ["a"] } },
+    ],
   ),
   ...atProperty("items narrowed", [
     { type: "array", items: { type: "object" }, anyOf: IN_A_BRANCH },
