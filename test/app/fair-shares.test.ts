@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { SEARCH_LIMITS } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import { publishMany } from "../support/publish-many.ts";
 import { dataFolder, start } from "./setup.ts";
 
 // One token takes all that it can get, over the network, and another goes on as if it were alone.
@@ -9,10 +10,7 @@ import { dataFolder, start } from "./setup.ts";
 async function serverWith(count: number, payload: object) {
   const { url, evreg } = await start(dataFolder());
   await evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
-  const event = { action: "a.b", payload: RawJson.fromValue(payload) };
-  for (let left = count; left > 0; left -= 1_000) {
-    await evreg.events.publishBatch(Array.from({ length: Math.min(left, 1_000) }, () => event));
-  }
+  await publishMany(evreg, count, { action: "a.b", payload: RawJson.fromValue(payload) });
   const get = async (token: string, path: string, signal: AbortSignal | null = null) => {
     const headers = { authorization: `Bearer ${token}` };
     const response = await fetch(`${url}${path}`, { signal, headers });

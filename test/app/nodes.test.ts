@@ -14,7 +14,7 @@ import { type Cluster, sharedCluster } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { configFor } from "../support/server.ts";
 import { until } from "../support/until.ts";
-import { dataFolder, ORDER_PLACED, publish, start, subscribed } from "./setup.ts";
+import { dataFolder, ORDER_PLACED, publish, refused, start, subscribed } from "./setup.ts";
 
 // Several servers on one database.
 
@@ -170,18 +170,20 @@ describe("several nodes", () => {
     const one = await serve();
     const encryption = { key: Buffer.alloc(32, 1).toString("base64") };
     const own = { url: cluster.url(database) };
-    await expect(start(dataFolder(), { database: own, encryption }, { dev: true })).rejects.toMatchObject({
-      code: "conflict",
-      message: expect.stringContaining("Stop all of them, and start them with this key"),
-    });
+    await refused(
+      start(dataFolder(), { database: own, encryption }, { dev: true }),
+      "conflict",
+      "Stop all of them, and start them with this key",
+    );
     await one.stop();
     // Alone, it may.
     const place = dataFolder();
     await start(place, { database: own, encryption }, { dev: true });
-    await expect(start(place, { database: own, encryption }, { dev: true })).rejects.toMatchObject({
-      code: "conflict",
-      message: expect.stringContaining("Name another folder for this one with --data"),
-    });
+    await refused(
+      start(place, { database: own, encryption }, { dev: true }),
+      "conflict",
+      "Name another folder for this one with --data",
+    );
   });
 
   test("say which of their settings differ, and no secret, and remove nothing for one that is not alike", async () => {

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { type RunningServer, type StartOptions, startServer } from "../../src/app/server.ts";
+import type { EvregErrorCode } from "../../src/domain/error.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { post } from "../support/post.ts";
@@ -76,4 +77,9 @@ export async function status(url: string, headers: Record<string, string> = {}):
   const response = await fetch(url, { headers });
   await response.arrayBuffer();
   return response.status;
+}
+
+/** A call is refused with this code, and with this text in its message. */
+export async function refused(call: Promise<unknown>, code: EvregErrorCode, text: string): Promise<void> {
+  await expect(call).rejects.toMatchObject({ code, message: expect.stringContaining(text) });
 }

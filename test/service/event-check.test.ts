@@ -9,6 +9,8 @@ import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { ValidationCaller } from "../../src/schema/validate/compile.ts";
 import type { EventStore } from "../../src/store/events.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
+import { publishMany } from "../support/publish-many.ts";
+import { turnsDuring } from "../support/turns.ts";
 
 const SCHEMA = { type: "object", required: ["id"] };
 const [somebody, another] = [{}, {}];
@@ -25,10 +27,7 @@ afterEach(async () => {
 });
 
 async function publish(count: number, payload: object): Promise<void> {
-  const item = { action: "a.b", payload: RawJson.fromValue(payload) };
-  for (let left = count; left > 0; left -= 1_000) {
-    await local.evreg.events.publishBatch(Array.from({ length: Math.min(left, 1_000) }, () => item));
-  }
+  await publishMany(local.evreg, count, { action: "a.b", payload: RawJson.fromValue(payload) });
 }
 
 /** The events of the real store, with something done at each read of events. */
@@ -105,16 +104,10 @@ test("a check of many events lets other work run", async () => {
   const names = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`name${index}`, index]));
   await publish(1_000, names);
   const schemata = { type: "object", patternProperties: { "^name[0-9]*x?$": { type: "integer" } } };
-  let turns = 0;
-  let isOver = false;
-  const count = () => {
-    turns += 1;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
-  const { data } = await local.evreg.actions.check("a.b", { schemata, mode: "none", replay: 1_000 });
-  isOver = true;
-  expect(data.replay).toEqual({ checked: 1_000, failed: 0, failures: [] });
+  const turns = await turnsDuring(async () => {
+    const { data } = await local.evreg.actions.check("a.b", { schemata, mode: "none", replay: 1_000 });
+    expect(data.replay).toEqual({ checked: 1_000, failed: 0, failures: [] });
+  });
   // Ten reads alone would give some tens.
   expect(turns).toBeGreaterThan(30);
 });

@@ -3,6 +3,7 @@ import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe } from "..
 import { EvregError } from "../../src/domain/error.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
+import { turnsDuring } from "../support/turns.ts";
 
 let local: LocalService;
 let real: Store;
@@ -132,25 +133,18 @@ describe("a large batch", () => {
     await local.evreg.actions.create(newAction({ action: "wide", schemata: { type: "object", properties } }));
     const payload = Object.fromEntries(Object.keys(properties).map((name) => [name, "somebody@example.com"]));
     const items = Array.from({ length: 1_000 }, () => newEvent(payload, "wide"));
-    let turns = 0;
     let turnsBeforeStoring = 0;
-    let running = true;
-    instead = {
-      events: {
-        record(batch, nowMs, options) {
-          turnsBeforeStoring = turns;
-          return real.events.record(batch, nowMs, options);
+    await turnsDuring(async (soFar) => {
+      instead = {
+        events: {
+          record(batch, nowMs, options) {
+            turnsBeforeStoring = soFar();
+            return real.events.record(batch, nowMs, options);
+          },
         },
-      },
-    };
-    const count = (): void => {
-      turns += 1;
-      if (running) setImmediate(count);
-    };
-    setImmediate(count);
-    const { meta } = await local.evreg.events.publishBatch(items);
-    running = false;
-    expect(meta.accepted).toBe(1_000);
+      };
+      expect((await local.evreg.events.publishBatch(items)).meta.accepted).toBe(1_000);
+    });
     expect(turnsBeforeStoring).toBeGreaterThan(1);
   });
 });

@@ -4,6 +4,7 @@ import { type DeliveryResult, STREAM_LIMITS, type StreamMessage } from "../../sr
 import type { ChangeStream } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
+import { publishMany } from "../support/publish-many.ts";
 import { until } from "../support/until.ts";
 
 let local: LocalService | undefined;
@@ -41,8 +42,8 @@ async function opened(): Promise<LocalService> {
   return local;
 }
 
-function publish({ evreg }: LocalService): Promise<unknown> {
-  return evreg.events.publish({ action: "a.b", payload: RawJson.fromText("{}") });
+function publish({ evreg }: LocalService, count = 1): Promise<void> {
+  return publishMany(evreg, count, { action: "a.b", payload: RawJson.fromText("{}") });
 }
 
 /** Gathers the batches of a stream as they come. */
@@ -83,15 +84,6 @@ test("new events are read once for all that are live, and not at all while nobod
   expect(reads).toBe(once);
 });
 
-/** Publishes so many at once. */
-async function publishMany({ evreg }: LocalService, count: number): Promise<void> {
-  const payload = RawJson.fromText("{}");
-  for (let left = count; left > 0; left -= 500) {
-    const items = Array.from({ length: Math.min(left, 500) }, () => ({ action: "a.b", payload }));
-    await evreg.events.publishBatch(items);
-  }
-}
-
 function rowidsOf(batches: readonly (readonly StreamMessage[])[]): readonly number[] {
   return batches.flat().flatMap(({ type, data }) => (type === "event" ? [data.rowid] : []));
 }
@@ -102,7 +94,7 @@ function upTo(last: number): readonly number[] {
 
 test("those that catch up from places of their own leave the store to others in between", async () => {
   const service = await opened();
-  await publishMany(service, 2_000);
+  await publish(service, 2_000);
   const streams = await Promise.all(
     Array.from({ length: 20 }, (_, at) => service.evreg.stream({ since: String(at * 7) })),
   );
@@ -130,13 +122,13 @@ test("what was read long ago is not kept for others", async () => {
 
 test("nothing is read for one that has not taken what it got, and it has all in the end", async () => {
   const service = await opened();
-  await publishMany(service, 2_000);
+  await publish(service, 2_000);
   const stream = await service.evreg.stream({ since: "0" });
   const batches = stream.batches()[Symbol.asyncIterator]();
   const taken: (readonly StreamMessage[])[] = [(await batches.next()).value!];
   const once = reads;
   const [other] = await live(service, 1);
-  await publishMany(service, 500);
+  await publish(service, 500);
   await service.clock.advance(3_000);
   await until("the other to have all", () => rowidsOf(other!.batches).length === 500);
   expect(reads).toBeLessThanOrEqual(once + 6);
