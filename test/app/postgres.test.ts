@@ -122,10 +122,10 @@ describe("a server on PostgreSQL", () => {
     for (let round = 0; round < 2; round += 1) {
       await cluster.crash();
       expect(await tryToPublish(10 + round)).toBe(503);
-      const refused = await publishBatch();
-      expect(refused.status).toBe(503);
-      expect(refused.headers.get("retry-after")).toMatch(/^\d+$/);
-      expect(await refused.json()).toMatchObject({ code: 503, details: { stored: false } });
+      const answer = await publishBatch();
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("retry-after")).toMatch(/^\d+$/);
+      expect(await answer.json()).toMatchObject({ code: 503, details: { stored: false } });
       await cluster.start();
       await until(
         "it takes events again",

@@ -109,10 +109,10 @@ describe("a failed start leaves nothing behind", () => {
     const data = dataFolder();
     const first = await start(data);
     const startedMs = performance.now();
-    const refused = await start(data).catch((error: unknown) => error);
+    const failure = await start(data).catch((error: unknown) => error);
     expect(performance.now() - startedMs).toBeLessThan(1_000);
-    expect(refused).toMatchObject({ code: "conflict" });
-    const { message } = refused as Error;
+    expect(failure).toMatchObject({ code: "conflict" });
+    const { message } = failure as Error;
     expect(message).toContain("evreg serve");
     expect(message).toContain(`process ${process.pid}`);
     expect(message).toContain(first.url);
@@ -152,8 +152,8 @@ describe("the first token", () => {
 
     const third = await start(data);
     expect(third.tokenFile).toBeUndefined();
-    const refused = await fetch(`${third.url}/v1/tokens`);
-    expect(await refused.text()).not.toContain("in the file");
+    const answer = await fetch(`${third.url}/v1/tokens`);
+    expect(await answer.text()).not.toContain("in the file");
   });
 
   test("can be given by the operator", async () => {

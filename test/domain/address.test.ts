@@ -82,7 +82,8 @@ describe("without opened networks", () => {
   it.each([
     ...words(`
       example.com 127.1 2130706433 0x7f000001 0177.0.0.1 1.1.1.1. 1.1.1.1/32 [2606:4700::1] 1.1.1 256.1.1.1 ::: 1::2::3`),
-    ...["", " ", " 1.1.1.1"],
+    "",
+    " 1.1.1.1",
   ])("refuses %j, which is not an address in its usual form", (address) => {
     expect(closed.refusal(address)).toBe("not an IP address");
   });
@@ -179,7 +180,8 @@ describe("parseNetwork", () => {
     ...words(`
       / 10.0.0.0/ 10.0.0.0/33 10.0.0.0/-1 10.0.0.0/8.0 10.0.0.0/255.0.0.0 10.0.0.0/0x8 10.0.0/8 ::/129 fe80::1%1/64
       localhost`),
-    ...["", "10.0.0.0/8 "],
+    "",
+    "10.0.0.0/8 ",
   ])("refuses %j", (text) => {
     expect(parseNetwork(text)).toBeUndefined();
   });

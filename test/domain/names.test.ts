@@ -11,11 +11,8 @@ describe("an action's name", () => {
     },
   );
 
-  test.each([
-    ...words(". a. .a a..b a/b ä"),
-    ...["", "a b", "a\n", "a\u0000", "x".repeat(129), "user.created "],
-    ...[5, null, undefined, {}],
-  ])("a bad one is refused (%#)", (name) => {
+  const odd = ["", "a b", "a\n", "a\u0000", "x".repeat(129), "user.created ", 5, null, undefined, {}];
+  test.each([...words(". a. .a a..b a/b ä"), ...odd])("a bad one is refused (%#)", (name) => {
     const error = refusal(() => checkActionName("action", name));
     expect(error.code).toBe("invalid");
     expect(error.details["field"]).toBe("action");
@@ -38,10 +35,9 @@ describe("a label", () => {
     expect(checkLabel("application", given)).toBe(label);
   });
 
-  test.each([
-    ...["", "   ", "a\u0000b", "a\nb", "a\u202eb", "a\u200bb", "a\u2028b", "\ud800"],
-    ...["x".repeat(129), "😀".repeat(129), "x".repeat(1e6), 5, null],
-  ])("a bad one is refused (%#)", (label) => {
+  const unprintable = ["", "   ", "a\u0000b", "a\nb", "a\u202eb", "a\u200bb", "a\u2028b", "\ud800"];
+  const tooLong = ["x".repeat(129), "😀".repeat(129), "x".repeat(1e6)];
+  test.each([...unprintable, ...tooLong, 5, null])("a bad one is refused (%#)", (label) => {
     expect(refusal(() => checkLabel("application", label)).code).toBe("invalid");
   });
 });

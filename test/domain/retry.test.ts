@@ -113,7 +113,12 @@ describe("retryAfterMs", () => {
 
   it.each([
     ...words("-1 1.5 1e3 +5 0x10 soon 2026-11-21T10:00:30Z ٣"),
-    ...["", "5 s", "1, 2", "Nov 21 2026", "Sat, 99 Nov 2026 10:00:00 GMT", "Sat, 21 Abc 2026 10:00:00 GMT"],
+    "",
+    "5 s",
+    "1, 2",
+    "Nov 21 2026",
+    "Sat, 99 Nov 2026 10:00:00 GMT",
+    "Sat, 21 Abc 2026 10:00:00 GMT",
   ])("%j is ignored", (value) => {
     expect(retryAfterMs(value, nowMs)).toBeUndefined();
   });

@@ -49,10 +49,8 @@ describe("isTokenForm", () => {
     }
   });
 
-  it.each([
-    ...["", "evreg_", token.slice(1), token.slice(0, -1), token.toUpperCase()],
-    ...[`${token}a`, ` ${token}`, `${token}\n`],
-  ])("refuses %j", (text) => {
+  const shorter = ["", "evreg_", token.slice(1), token.slice(0, -1)];
+  it.each([...shorter, `${token}a`, ` ${token}`, `${token}\n`, token.toUpperCase()])("refuses %j", (text) => {
     expect(isTokenForm(text)).toBe(false);
   });
 });

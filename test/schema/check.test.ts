@@ -182,6 +182,9 @@ const A = (count: number): string => "a".repeat(count);
 /** A schema of so many bytes. */
 const described = (bytes: number): object => ({ description: A(bytes - 18) });
 
+const denials = (levels: number): unknown => nested('{"not":', "}", levels - 1, "{}");
+const numbers = (count: number): object => ({ enum: many(count, (index) => index) });
+
 describe("limits", () => {
   test("holds no number that no double can hold, as it would be stored as null", () => {
     for (const [text, field] of [
@@ -196,8 +199,6 @@ describe("limits", () => {
     }
   });
 
-  const denials = (levels: number): unknown => nested('{"not":', "}", levels - 1, "{}");
-  const numbers = (count: number): object => ({ enum: many(count, (index) => index) });
   test.each<[limit: string, within: unknown, beyond: unknown, message: string]>([
     ["64 levels", denials(64), denials(65), "deeper than 64 levels"],
     ["64 levels, by far", {}, denials(100_000), "deeper than 64 levels"],

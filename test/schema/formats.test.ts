@@ -67,7 +67,8 @@ test.each<readonly [format: string, taken: readonly unknown[], refused: readonly
       ...words(
         'a @b a@ .a@b a.@b a..b@c a@b@c a@b. a@-b a@[1.2.3] a@[1.2.3.256] a@[x] "a"b@c "a\\"@b é@b a@é',
       ),
-      ...["a b@c", "a@b\n"],
+      "a b@c",
+      "a@b\n",
     ],
   ],
   [
