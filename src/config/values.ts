@@ -8,7 +8,6 @@ export type Source = "flag" | "environment" | "file";
 
 /** A value with where it was found. */
 export interface Found {
-  readonly key: ConfigKey;
   readonly value: ConfigValue;
   readonly source: Source;
   /** The place for a person: `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`. */
@@ -53,7 +52,7 @@ export class SourceValues {
       return;
     }
     const whole = kind.isPath === true ? resolve(this.#base, String(value)) : value;
-    this.found.set(path, { key, value: whole, source: this.#source, place });
+    this.found.set(path, { value: whole, source: this.#source, place });
   }
 
   refuse(name: string, place: string, message: string): void {
@@ -70,12 +69,11 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /** The keys themselves; `undefined` when there is none to encrypt with. */
-export function encryptionKeys(
-  config: Config["encryption"],
-): { readonly key: Uint8Array; readonly previous?: Uint8Array } | undefined {
-  const [key, previous] = [config.key, config.previousKey].map((text) =>
-    text === undefined ? undefined : parseEncryptionKey(text),
-  );
+export function encryptionKeys({
+  key,
+  previousKey,
+}: Config["encryption"]): { readonly key: Uint8Array; readonly previous?: Uint8Array } | undefined {
   if (key === undefined) return undefined;
-  return previous === undefined ? { key } : { key, previous };
+  const previous = previousKey === undefined ? {} : { previous: parseEncryptionKey(previousKey)! };
+  return { key: parseEncryptionKey(key)!, ...previous };
 }

@@ -94,31 +94,25 @@ describe("precedence", () => {
 
   test("the configuration is frozen at every level", async () => {
     const { config } = await load();
-    const parts = [
-      config,
-      config.auth,
-      config.limits,
-      config.delivery,
-      config.delivery.allowNetworks,
-      config.log,
-    ];
-    expect(parts.filter((part) => !Object.isFrozen(part))).toEqual([]);
+    const isLeft = (part: unknown): boolean =>
+      !Object.isFrozen(part) || (typeof part === "object" && Object.values(part!).some(isLeft));
+    expect(isLeft(config)).toBe(false);
   });
 
   test.each([
-    ["{}", {}, 432_000_000],
-    ["{ events: 1m, audit: off }", { events: 60_000, audit: 0 }, 432_000_000],
-    ["{ events: 12h }\ndelivery: { disableAfter: 90m }", { events: 43_200_000 }, 5_400_000],
-    ["{ events: 36500d }\ndelivery: { disableAfter: off }", { events: 3_153_600_000_000 }, 0],
-  ])(
-    "durations are read into milliseconds, and off means none: %s",
-    async (text, retention, disableAfter) => {
-      put("evreg.config.yaml", `retention: ${text}`);
-      const { config } = await load();
-      expect(config.retention).toEqual({ audit: 90 * 86_400_000, ...retention });
-      expect(config.delivery.disableAfter).toBe(disableAfter);
-    },
-  );
+    ["1m", 60_000],
+    ["90m", 5_400_000],
+    ["36500d", 3_153_600_000_000],
+  ])("a time is read into milliseconds, and off means none: %s", async (time, ms) => {
+    put(
+      "evreg.config.yaml",
+      `retention: { events: ${time}, audit: off }`,
+      `delivery: { disableAfter: ${time} }`,
+    );
+    const { config } = await load();
+    expect(config.retention).toEqual({ audit: 0, events: ms });
+    expect(config.delivery.disableAfter).toBe(ms);
+  });
 
   test("SERVICE_ENVELOPE means EVREG_ENVELOPE", async () => {
     expect((await load({ env: { SERVICE_ENVELOPE: "77" } })).config.limits.payloadBytes).toBe(77);
