@@ -28,8 +28,6 @@ const LITERALS: Readonly<Record<number, { readonly text: string; readonly kind: 
 /** Levels of objects and arrays in one payload, its own root counted. */
 export const MAX_NESTING = 64;
 
-const NO_OPTIONS: ScanOptions = {};
-
 /** A step takes a quarter of a millisecond; with nothing but brackets and short keys, some. */
 const STEP_BYTES = 64 * 1024;
 
@@ -44,7 +42,7 @@ const STEP_BYTES = 64 * 1024;
  * One pass, no recursion, a cost linear in the length.
  * @throws JsonError
  */
-export function scanJson(bytes: Uint8Array, options: ScanOptions = NO_OPTIONS): JsonNode {
+export function scanJson(bytes: Uint8Array, options: ScanOptions = {}): JsonNode {
   const scan = new Scan(bytes, options);
   scan.advance(Infinity);
   return scan.finish();
@@ -77,8 +75,6 @@ export interface ScanOptions {
   readonly lines?: LineCount;
 }
 
-const NOTHING: readonly number[] = [];
-
 /** One pass over a document, which can be interrupted. */
 export class Scan {
   readonly #bytes: Uint8Array;
@@ -98,7 +94,7 @@ export class Scan {
     this.#end = options.span?.end ?? bytes.length;
     this.#maxNesting = options.maxNesting ?? MAX_NESTING;
     this.#envelopeLevels = options.envelopeLevels ?? 0;
-    this.#recorder = new Recorder(options.record ?? NOTHING);
+    this.#recorder = new Recorder(options.record ?? []);
     this.#strictDepth = options.strictLevels ?? Infinity;
     this.#lines = options.lines;
     this.#checkEncoding();

@@ -22,15 +22,28 @@ export const systemClock: Clock = {
   },
 };
 
-/** The time of another machine, as it was read last, by the monotonic clock of this one: those who share it agree on what is due. */
-export class SharedClock implements Clock {
-  readonly #clock: Clock;
-  #aheadMs = 0;
+/** A clock with a time of day of its own. */
+abstract class OtherTimeClock implements Clock {
+  protected readonly clock: Clock;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
-    this.#aheadMs = clock.now() - performance.now();
+    this.clock = clock;
   }
+
+  abstract now(): number;
+
+  monotonicMs(): number {
+    return this.clock.monotonicMs();
+  }
+
+  setTimer(callback: () => void, delayMs: number): () => void {
+    return this.clock.setTimer(callback, delayMs);
+  }
+}
+
+/** The time of another machine, as it was read last, by the monotonic clock of this one: those who share it agree on what is due. */
+export class SharedClock extends OtherTimeClock {
+  #aheadMs = this.clock.now() - performance.now();
 
   /**
    * Takes a reading only where it says something new: an answer that was long on its way may be of any time in between.
@@ -43,14 +56,6 @@ export class SharedClock implements Clock {
 
   now(): number {
     return Math.trunc(performance.now() + this.#aheadMs);
-  }
-
-  monotonicMs(): number {
-    return this.#clock.monotonicMs();
-  }
-
-  setTimer(callback: () => void, delayMs: number): () => void {
-    return this.#clock.setTimer(callback, delayMs);
   }
 }
 
@@ -69,19 +74,17 @@ export interface ClockStep {
 }
 
 /** Notices that the time of day was set at the first reading after that, before anybody uses the new time. */
-export class WatchedClock implements Clock {
-  readonly #clock: Clock;
-  #offsetMs = 0;
+export class WatchedClock extends OtherTimeClock {
+  #offsetMs = this.#offsetNow();
   #onStep: ((step: ClockStep) => void) | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-    this.settle();
-  }
 
   /** Takes the time as it is now for right, whatever it was before. */
   settle(): void {
-    this.#offsetMs = this.#clock.now() - this.#clock.monotonicMs();
+    this.#offsetMs = this.#offsetNow();
+  }
+
+  #offsetNow(): number {
+    return this.clock.now() - this.clock.monotonicMs();
   }
 
   /** @param onStep called inside of the reading */
@@ -90,21 +93,13 @@ export class WatchedClock implements Clock {
   }
 
   now(): number {
-    const nowMs = this.#clock.now();
-    const offsetMs = nowMs - this.#clock.monotonicMs();
+    const nowMs = this.clock.now();
+    const offsetMs = nowMs - this.clock.monotonicMs();
     const byMs = offsetMs - this.#offsetMs;
     if (Math.abs(byMs) < CLOCK_STEP_MS || this.#onStep === undefined) return nowMs;
     this.#offsetMs = offsetMs;
     this.#onStep({ byMs, nowMs });
     return nowMs;
-  }
-
-  monotonicMs(): number {
-    return this.#clock.monotonicMs();
-  }
-
-  setTimer(callback: () => void, delayMs: number): () => void {
-    return this.#clock.setTimer(callback, delayMs);
   }
 }
 

@@ -68,9 +68,8 @@ test("a folder in the place of a context's file is named, and not removed", () =
 test("a missing context is reported with the name that was probably meant", () => {
   expect(() => contexts.get("prod")).toThrow(/no context "prod"; there are none yet/);
   contexts.save(PROD);
-  for (const act of [() => contexts.get("prd"), () => contexts.use("prd"), () => contexts.remove("prd")]) {
-    expect(act).toThrow(/no context "prd"; did you mean prod\?/);
-  }
+  for (const act of ["get", "use", "remove"] as const)
+    expect(() => contexts[act]("prd")).toThrow(/no context "prd"; did you mean prod\?/);
   expect(() => contexts.get("../prod")).toThrow(expect.objectContaining({ code: "not_found" }));
 });
 
