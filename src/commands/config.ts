@@ -6,12 +6,12 @@ import { readInput } from "../cli/io/input.ts";
 import { plainCommand } from "../cli/target/next-command.ts";
 import { note } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
-import { escapeControl, escapeControlKeepingLines } from "../cli/io/text.ts";
+import { escapeControl, escapeControlKeepingLines, wrap } from "../cli/io/text.ts";
 import { contextFor, readSettings } from "../cli/target/target.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
-import { type Config, CONFIG_KEYS } from "../config/keys.ts";
-import { exampleConfig, type ShownKey, shownKeys } from "../config/display.ts";
+import { type Config, CONFIG_KEYS, type ConfigKey } from "../config/keys.ts";
+import { type ShownKey, shownKeys } from "../config/display.ts";
 import { EvregError } from "../domain/error.ts";
 import { deactivationText, retriesText, retryDefaults } from "../domain/retry.ts";
 import { readAuthorities, readCertificate } from "../runtime/certificate.ts";
@@ -160,4 +160,41 @@ export class ConfigExample extends BaseCommand {
     const { "output-file": path = "-", force } = flags;
     await (path === "-" ? this.outputFor(flags).plain(text) : writeFile(path, text, { force }));
   }
+}
+
+const HEAD = [
+  "Every key of evreg with its default. Copy what you change to evreg.config.yaml in the folder evreg is started in, or to config.yaml in the data folder or beside it, or name a file with --config or EVREG_CONFIG.",
+  "Flags win over variables, variables over the file, the file over these defaults. `null` means not set.",
+];
+
+/** A configuration file that holds every key with its default, and changes nothing. */
+export function exampleConfig(): string {
+  let text = HEAD.map((line) => comment(line, "")).join("");
+  let before = "";
+  for (const key of CONFIG_KEYS) {
+    const { section, name } = key;
+    text += "\n";
+    if (section !== "" && section !== before) text += `${section}:\n`;
+    before = section;
+    const indent = section === "" ? "" : "  ";
+    const value = typeof key.default === "string" ? key.default : JSON.stringify(key.default);
+    text += `${comment(about(key), indent)}${indent}${name}: ${value}\n`;
+  }
+  return text;
+}
+
+/** What it is for, what it takes, and where else it can be set. */
+function about({ path, kind, description, env, envAlias, flag }: ConfigKey): string {
+  const { bounds, isList = false } = kind;
+  const range = bounds === undefined || path === "port" ? "" : ` From ${bounds.join(" to ")}.`;
+  const variable = envAlias === undefined ? env : `${env} or ${envAlias}`;
+  const sources = flag === undefined ? variable : `--${flag}, ${variable}`;
+  return `${description}${range} (${sources}${isList ? ", separated by commas" : ""})`;
+}
+
+function comment(text: string, indent: string): string {
+  const start = `${indent}# `;
+  return wrap(text, 120 - start.length)
+    .map((line) => `${start}${line}\n`)
+    .join("");
 }

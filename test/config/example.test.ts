@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { loadConfig } from "../../src/config/load.ts";
 import { CONFIG_KEYS } from "../../src/config/keys.ts";
-import { exampleConfig } from "../../src/config/display.ts";
+import { exampleConfig } from "../../src/commands/config.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../config.example.yaml", import.meta.url));
 const text = readFileSync(EXAMPLE, "utf8");
