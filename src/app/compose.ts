@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { nodeSettings } from "../config/display.ts";
 import type { Config } from "../config/keys.ts";
-import { encryptionKeys } from "../config/values.ts";
+import { encryptionKeys, nodeSettings } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
 import { CommitCounts, EngineCounts, PublishCounts, StreamCounts } from "../metrics/counters.ts";

@@ -2,10 +2,9 @@ import type { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Agent, request } from "undici";
 import { codeOfStatus, type ErrorBody, EvregError, messageOf } from "../domain/error.ts";
-import { withoutUserInfo } from "../domain/formats.ts";
+import { BEARER_TOKEN, withoutUserInfo } from "../domain/formats.ts";
 import { retryAfterMs } from "../domain/retry.ts";
 import { networkErrorCode } from "../domain/network-error.ts";
-import { BEARER_TOKEN } from "../domain/token-secret.ts";
 
 /** Requests under way at once; more wait for one of these. */
 const CONNECTIONS = 32;

@@ -11,7 +11,7 @@ import { contextFor, readSettings } from "../cli/target/target.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS, type ConfigKey } from "../config/keys.ts";
-import { type ShownKey, shownKeys } from "../config/display.ts";
+import { type ShownKey, shownKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import { deactivationText, retriesText, retryDefaults } from "../domain/retry.ts";
 import { readAuthorities, readCertificate } from "../runtime/certificate.ts";

@@ -117,6 +117,9 @@ export function parseEncryptionKey(text: string): Uint8Array | undefined {
   return BASE64.test(text) ? Buffer.from(text, "base64") : undefined;
 }
 
+/** What may stand in a header after `Bearer ` (RFC 6750). */
+export const BEARER_TOKEN = /^[\w.~+/-]+=*$/;
+
 /** An address as it may be shown. What is before an `@` may be a password, even where the whole is no URL. */
 export function withoutUserInfo(address: string): string {
   return address.replace(/^(\s*[a-z][a-z0-9+.-]*:[/\\]+)?.*@/is, "$1[redacted]@");

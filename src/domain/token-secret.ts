@@ -30,9 +30,6 @@ export function randomText(length: number, randomBytes: RandomBytes): string {
   return text;
 }
 
-/** What may stand in a header after `Bearer ` (RFC 6750). */
-export const BEARER_TOKEN = /^[\w.~+/-]+=*$/;
-
 /** Whether a text has a token's form and checksum, so that typos and other services' tokens are refused without a read. */
 export function isTokenForm(text: string): boolean {
   const match = FORM.exec(text);

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { createInterface as createQuestions } from "node:readline/promises";
 import { Writable } from "node:stream";
-import { BEARER_TOKEN } from "../../domain/token-secret.ts";
+import { BEARER_TOKEN } from "../../domain/formats.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { readInput } from "./input.ts";
 import { interruption } from "./interruption.ts";
