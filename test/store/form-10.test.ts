@@ -7,7 +7,7 @@ import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
-import { eventOf, openStore, subscriptionTo, useScratch } from "./opened-store.ts";
+import { eventOf, openStore, payloadsIn, subscriptionTo, useScratch } from "./opened-store.ts";
 
 const scratch = useScratch();
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
@@ -17,11 +17,6 @@ const DAY_MS = 24 * HOUR_MS;
 const file = (): string => join(scratch.path, "evreg.db");
 const open = (): Promise<Store> => openStore(scratch.path, { clock: new ManualClock(NOW) });
 const iso = (ms: number): string => new Date(ms).toISOString();
-
-async function payloadsIn(store: Store): Promise<readonly (string | undefined)[]> {
-  const { events } = await store.events.list({ order: "asc", limit: 500, page: 1 });
-  return events.map(({ payload }) => payload && Buffer.from(payload).toString());
-}
 
 /** How form 10 stores that a person requested a delivery. */
 const requestedAt = (ms: number): number => ms - 2 ** 50;

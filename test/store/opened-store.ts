@@ -40,6 +40,12 @@ export function eventOf(actionId: number, payload: string | Buffer = "{}"): Even
   return { actionId, revision: 1, payload: Buffer.from(payload) };
 }
 
+/** The payloads of a page of events, the oldest first; `undefined` for damaged ones. */
+export async function payloadsIn(store: Store, page = 1): Promise<readonly (string | undefined)[]> {
+  const { events } = await store.events.list({ order: "asc", limit: 500, page });
+  return events.map(({ payload }) => payload && Buffer.from(payload).toString());
+}
+
 /** A backup of the store. */
 export async function backupOf(store: Store): Promise<Buffer> {
   const backup = await store.files!.backup();

@@ -22,7 +22,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
-import { eventOf, openStore, putBackup, useScratch } from "./opened-store.ts";
+import { eventOf, openStore, payloadsIn, putBackup, useScratch } from "./opened-store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { startChild } from "./processes.ts";
 
@@ -32,11 +32,6 @@ const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 const file = (): string => join(scratch.path, "evreg.db");
 const copy = (): string => `${file()}.before-v${FORM}`;
 const open = (folder = scratch.path): Promise<Store> => openStore(folder, { clock: new ManualClock(NOW) });
-
-async function payloadsIn(store: Store, page = 1): Promise<readonly (string | undefined)[]> {
-  const { events } = await store.events.list({ order: "asc", limit: 500, page });
-  return events.map(({ payload }) => payload && Buffer.from(payload).toString());
-}
 
 it("keeps the order of a whole subscription of form 21: its wait, what is requested and what is leased", async () => {
   const [waits, requested, pulled] = [1, 2, 3] as const;

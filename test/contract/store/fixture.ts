@@ -14,7 +14,7 @@ import type {
 import type { Store } from "../../../src/store/store.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 
-export interface OpenedStore {
+interface OpenedStore {
   readonly store: Store;
   /** Removes what is left of it, once it is closed. */
   remove(): void;
@@ -31,49 +31,31 @@ export const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
 /** When attempts end. */
 const FINISHED_MS = NOW + 61_000;
-/** An empty store for each test of a block, and short words for what the tests do with it. */
+
+/** An empty store for each test of a block, its parts, and short words for what the tests do with it. */
 export class Fixture {
-  #opened: OpenedStore | undefined;
+  store!: Store;
+  catalog!: Store["catalog"];
+  events!: Store["events"];
+  queue!: Store["queue"];
+  replays!: Store["replays"];
+  tokens!: Store["tokens"];
+  stats!: Store["stats"];
 
   static use(open: OpenStore): Fixture {
     const fixture = new Fixture();
+    let remove = (): void => undefined;
     beforeEach(async () => {
-      fixture.#opened = await open();
+      const opened = await open();
+      const { store } = opened;
+      remove = () => opened.remove();
+      Object.assign(fixture, { ...store, store });
     });
     afterEach(async () => {
       await fixture.store.close();
-      fixture.#opened?.remove();
+      remove();
     });
     return fixture;
-  }
-
-  get store(): Store {
-    if (this.#opened === undefined) throw new Error("no store is open");
-    return this.#opened.store;
-  }
-
-  get catalog(): Store["catalog"] {
-    return this.store.catalog;
-  }
-
-  get events(): Store["events"] {
-    return this.store.events;
-  }
-
-  get queue(): Store["queue"] {
-    return this.store.queue;
-  }
-
-  get replays(): Store["replays"] {
-    return this.store.replays;
-  }
-
-  get tokens(): Store["tokens"] {
-    return this.store.tokens;
-  }
-
-  get stats(): Store["stats"] {
-    return this.store.stats;
   }
 
   action(action = "user.created", application = "crm"): Promise<Action> {

@@ -61,13 +61,6 @@ class Fleet {
   }
 }
 
-test("each subscription belongs to one of the shards", () => {
-  const used = new Set(Array.from({ length: 1_000 }, (_, id) => shardOf(id + 1)));
-  expect([...used].toSorted((one, other) => one - other)).toEqual(
-    Array.from({ length: SHARDS }, (_, id) => id),
-  );
-});
-
 test(`up to ${MAX_NODES} nodes have as many of ${COUNT} shards as each other, or one more`, () => {
   const fleet = new Fleet();
   for (let joined = 0; joined < MAX_NODES; joined += 1) {
