@@ -1,5 +1,4 @@
 import type { Command } from "@oclif/core";
-import { HELP_TOPICS } from "./help-topics.ts";
 
 /** What completion looks at of oclif's `Config`. */
 interface Commands {
@@ -46,7 +45,7 @@ function helpWords(
 ): readonly Candidate[] {
   const [topic] = before;
   if (topic !== undefined) return before.length === 1 ? verbsOf(topic, commands) : [];
-  return [...firstWords(commands, all), ...HELP_TOPICS.map((value) => ({ value, about: "topic of help" }))];
+  return firstWords(commands, all);
 }
 
 function firstWords(commands: readonly CommandMeta[], { topics }: Commands): Candidate[] {

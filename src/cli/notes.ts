@@ -2,7 +2,14 @@ import { isPattern, matches, patternsOf } from "../domain/names.ts";
 import { nearest } from "../domain/words/nearest.ts";
 import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
 import type { Deprecation } from "../domain/action.ts";
-import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
+import {
+  type Attempt,
+  type AttemptErrorCode,
+  type Delivery,
+  type DeliveryWithAttempts,
+  isFinal,
+  type TlsReason,
+} from "../domain/delivery.ts";
 import { spanText } from "../domain/formats.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
 import { ATTENTION_LIMITS } from "../domain/operations.ts";
@@ -12,15 +19,54 @@ import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";
 import { counted, escapeControl } from "./io/text.ts";
-import { nextCommand, plainCommand, serveCommand } from "./target/next-command.ts";
+import { nextCommand, serveCommand } from "./target/next-command.ts";
 
 const STRICT = { allowHttp: false, allowNetworks: [] };
 
+/** What helps where TLS failed. */
+const TLS_REMEDIES: Readonly<Record<TlsReason, string>> = {
+  expired: "the handler renews its certificate",
+  not_yet_valid: "check the clocks of both machines",
+  wrong_name: "use the certificate's name in the handler's URL",
+  self_signed: "name the certificate in delivery.ca",
+  unknown_authority: "name the authority in delivery.ca; the handler sends the whole chain",
+  certificate_refused: "revoked, broken or not for this use: the handler gets another one",
+  handshake_failed: "check the port; evreg speaks TLS 1.2 and 1.3",
+};
+
+/** What the errors of attempts without an answer mean, and what to look at. */
+const ERROR_MEANINGS: Readonly<Record<AttemptErrorCode, string>> = {
+  timeout: "It took longer than the subscription's --timeout, else delivery.timeoutMs.",
+  dns_failed: "The host's name could not be looked up.",
+  address_refused:
+    "The host has an address that deliveries may not go to (delivery.allowNetworks), or it is http: where that is not allowed (delivery.allowHttp).",
+  connection_refused: "Nothing listens there.",
+  connection_reset: "The connection ended before the answer.",
+  tls_failed: "The certificate is not trusted, or no TLS was agreed on.",
+  protocol_error: "What came was no HTTP answer.",
+  interrupted: "The server ended during the attempt. It counts for nothing and is made again.",
+  secret_unreadable: "The subscription's secret is encrypted with a key that the server was not given.",
+  event_damaged:
+    "The event is damaged in the data file, and was not sent. Restore a backup from before the damage.",
+  network_error: "Any other failure of the network.",
+  consumer_failed: "The consumer of a pull subscription reported a failure; its attempt has the reason.",
+};
+
+/** Why an attempt got no answer, and what helps; `undefined` for one that has one. */
+function errorNote({
+  error_code: code,
+  tls_reason: tls,
+  refusal,
+}: Partial<Pick<Attempt, "error_code" | "tls_reason" | "refusal">>): string | undefined {
+  if (refusal) return `address_refused: ${escapeControl(refusal)}`;
+  if (tls) return `The handler: ${TLS_REASON_WORDS[tls]}. What helps: ${TLS_REMEDIES[tls]}.`;
+  return code ? `${code}: ${ERROR_MEANINGS[code]}` : undefined;
+}
+
 /** Notes why a delivery is stuck, where its subscription shows it. For a person, on stderr. */
 export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
-  const { refusal, tls_reason: tlsReason } = delivery.attempts.at(-1) ?? {};
-  if (refusal) note(`address_refused: ${escapeControl(refusal)}`);
-  if (tlsReason) note(`The handler: ${TLS_REASON_WORDS[tlsReason]}.`);
+  const error = errorNote(delivery.attempts.at(-1) ?? {});
+  if (error !== undefined) note(error);
   if (isFinal(delivery.status)) return;
   const subscription = await readSubscription(evreg, delivery.subscription_id);
   const block = subscription === undefined ? undefined : blockBefore(delivery, subscription);
@@ -93,11 +139,10 @@ export async function serverCommand(evreg: Evreg): Promise<string> {
 }
 
 /** What to do after a handler was tried and did not accept. */
-export function afterFailedTest({ response, error_code: code }: HandlerTest): string {
-  if (response !== null) {
-    return `A handler must answer 200 to 299. See in its own log why it answered ${response.status_code}.`;
-  }
-  return `What ${code ?? "this"} means and what to do: ${plainCommand("help delivery-states")}`;
+export function afterFailedTest(test: HandlerTest): string | undefined {
+  const { response } = test;
+  if (response === null) return errorNote(test);
+  return `A handler must answer 200 to 299. See in its own log why it answered ${response.status_code}.`;
 }
 
 /** Says of a subscription whose last attempts failed, or that was deactivated for it, why, and what to type next. */

@@ -1,8 +1,6 @@
 import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
 import { BaseCommand, examples } from "../cli/base-command.ts";
-import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help-topics.ts";
-import { terminalWidth, writeOut } from "../cli/io/output.ts";
-import { unknownCommand, usageError } from "../cli/usage-errors.ts";
+import { unknownCommand } from "../cli/usage-errors.ts";
 import { shellWord } from "../domain/formats.ts";
 import { programCommand } from "../runtime/process.ts";
 
@@ -106,17 +104,11 @@ export class Completion extends BaseCommand {
   }
 }
 
-const MAX_COLUMNS = 80;
-
 export class Help extends Command {
-  static override usage = "help [COMMAND | TOPIC] [--nested-commands]";
-  static override summary = "Show help for a command, or on a topic.";
-  static override description = `Topics: ${HELP_TOPICS.join(", ")}.`;
-  static override examples = examples("evreg help actions create", {
-    "What a delivery's state and error mean": "evreg help delivery-states",
-    "What the exit codes tell": "evreg help exit-codes",
-  });
-  static override args = { command: Args.string({ description: "Command or topic to show help for." }) };
+  static override usage = "help [COMMAND] [--nested-commands]";
+  static override summary = "Show help for a command.";
+  static override examples = ["evreg help actions create"];
+  static override args = { command: Args.string({ description: "Command to show help for." }) };
   static override flags = {
     "nested-commands": Flags.boolean({ char: "n", summary: "Show the commands of all topics as well." }),
   };
@@ -126,16 +118,9 @@ export class Help extends Command {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Help);
     const words = argv.map(String);
-    const [name = "", ...more] = words;
-    if (isHelpTopic(name)) {
-      if (more.length > 0) {
-        throw usageError(`Too many arguments: ${more.join(" ")}. One topic at a time: evreg help ${name}.`);
-      }
-      await writeOut(helpOn(name, Math.min(terminalWidth() ?? MAX_COLUMNS, MAX_COLUMNS)));
-      return;
-    }
+    const [name = ""] = words;
     const known = name === "" || this.config.findCommand(name) || this.config.findTopic(name);
-    if (!known) throw this.#unknown(name);
+    if (!known) throw unknownCommand(name, this.config);
     const HelpClass = await loadHelpClass(this.config);
     // `--help` has them so; oclif itself reads them there only.
     const { helpOptions } = this.config.pjson.oclif;
@@ -144,10 +129,5 @@ export class Help extends Command {
     // oclif passes over the word help wherever it stands.
     if (own === undefined) await help.showHelp(words);
     else await help.showCommandHelp(own, []);
-  }
-
-  #unknown(name: string): Error {
-    const { message } = unknownCommand(name, this.config);
-    return usageError(`${message} Beside commands, evreg help has: ${HELP_TOPICS.join(", ")}.`);
   }
 }

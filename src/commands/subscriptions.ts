@@ -219,7 +219,8 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
       const answer = await evreg.subscriptions.test(id, { action, payload: sent }, interruption());
       const output = this.outputFor(flags);
       await output.record(answer, HANDLER_TEST_RECORD);
-      if (answer.data.outcome === "failed") output.note(afterFailedTest(answer.data));
+      const why = answer.data.outcome === "failed" ? afterFailedTest(answer.data) : undefined;
+      if (why !== undefined) output.note(why);
       return answer.data.outcome === "delivered" ? EXIT.done : EXIT.failed;
     };
     return this.withTarget(flags, act, { serverFor: "subscriptions test" });

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXIT } from "../../src/cli/usage-errors.ts";
-import { HELP_TOPICS } from "../../src/cli/help-topics.ts";
 import { readEnvironment } from "../../src/config/load.ts";
 import { CONFIG_FILE_ENV, CONFIG_KEYS, CONTEXT_ENV } from "../../src/config/keys.ts";
 import { COMPATIBILITY_MODES } from "../../src/model/action.ts";
@@ -211,11 +210,6 @@ test("the exit codes are those of the program", () => {
   const known = new Set<number>([...Object.values(EXIT), ...Object.values(EXIT_CODE)]);
   const shown = rowsOf(sectionOf("docs/command-line.md", "Exit codes")).map(([code]) => Number(code));
   expect(shown).toEqual([...known].toSorted((a, b) => a - b));
-});
-
-test("the topics of the help are those of the program", () => {
-  const topics = firstColumn("docs/command-line.md", "Help").map((text) => text.replace("evreg help ", ""));
-  expect(topics).toEqual([...HELP_TOPICS]);
 });
 
 test("the errors of the API are those of the program", () => {

@@ -63,7 +63,7 @@ export function serveCommand(flags = ""): string {
   return escapeControl(`${programName()} serve${flags}${flagWords({ data, config })}`);
 }
 
-/** A command that acts nowhere, such as `evreg help delivery-states`. @param words without `evreg` */
+/** A command that acts nowhere, such as `evreg tokens create --help`. @param words without `evreg` */
 export function plainCommand(words: string): string {
   return `${programName()} ${words}`;
 }

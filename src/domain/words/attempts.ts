@@ -1,6 +1,6 @@
 import type { AttemptErrorCode, TlsReason } from "../delivery.ts";
 
-/** Why an attempt got no answer, in a few words. `evreg help delivery-states` has what to do. */
+/** Why an attempt got no answer, in a few words. */
 export const ATTEMPT_ERROR_WORDS: Readonly<Record<AttemptErrorCode, string>> = {
   timeout: "timed out",
   dns_failed: "host not found",
