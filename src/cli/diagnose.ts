@@ -1,7 +1,4 @@
 import { statSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { folderFindings, transportFindings } from "../app/doctor-findings.ts";
 import type { Config } from "../config/keys.ts";
 import { encryptionKeys } from "../config/values.ts";
@@ -9,8 +6,7 @@ import { EvregError } from "../domain/error.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import type { Evreg } from "../evreg.ts";
 import { serverCommand } from "./notes.ts";
-import { writeBackup } from "./io/files.ts";
-import { exitOnSignal, interruption } from "./io/interruption.ts";
+import { exitOnSignal } from "./io/interruption.ts";
 import { stderrLogger } from "./io/output.ts";
 import { countedAre, someOf } from "./io/text.ts";
 import type { TargetFlags } from "./target/next-command.ts";
@@ -19,7 +15,7 @@ import { findTarget, type FolderTarget } from "./target/target.ts";
 /** Looks at the server that a command would act on, or at the data folder where none runs. */
 export async function diagnose(
   flags: TargetFlags,
-  { version, deep, configFolder }: { version: string; deep: boolean; configFolder: string },
+  { version, configFolder }: { version: string; configFolder: string },
 ): Promise<readonly Finding[]> {
   let target;
   try {
@@ -31,7 +27,7 @@ export async function diagnose(
   if (target.kind === "folder") return folderTargetFindings(target, version);
   const { evreg, location: where } = target;
   try {
-    return await serverFindings(evreg, { where, version, deep });
+    return await serverFindings(evreg, { where, version });
   } finally {
     await evreg.close();
   }
@@ -43,7 +39,7 @@ const TOLERANCE_MS = 2_000;
 /** What a server says of itself, and how it looks from here. That it does not answer is a finding. */
 export async function serverFindings(
   evreg: Evreg,
-  { where, version, deep }: { where: string; version: string; deep: boolean },
+  { where, version }: { where: string; version: string },
 ): Promise<readonly Finding[]> {
   try {
     const { data: health } = await evreg.health();
@@ -55,7 +51,6 @@ export async function serverFindings(
       versions(health.version, version),
       clocks(Date.parse(meta.time), sentMs, answeredMs),
       ...data,
-      ...(deep ? await integrity(evreg) : []),
     ];
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
@@ -82,42 +77,6 @@ function clocks(serverMs: number, sentMs: number, answeredMs: number): Finding {
     `The server's clock is ${(apartMs / 1_000).toFixed(1)} s ${ahead} this machine's.`,
     "Let a time service keep both; receivers refuse signatures whose time is minutes off.",
   );
-}
-
-/** Whether all the server's data can be read: the server makes a backup, which is checked here. */
-async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
-  const { loadFileChecks } = await import("../app/server.ts");
-  const { fileTask } = await loadFileChecks();
-  let folder: string | undefined;
-  try {
-    folder = await temporaryFolder();
-    const copy = join(folder, "copy.db");
-    const backup = await evreg.backup();
-    try {
-      const check = (path: string) => fileTask("examineFile", path, { name: "The server's data file" });
-      const looked = await writeBackup(copy, backup, { force: false, check, signal: interruption() });
-      return fileFindings("The server's data file", looked);
-    } finally {
-      await backup.close();
-    }
-  } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    return [
-      error.code === "invalid"
-        ? problem("integrity", error.message, "Stop the server, and restore the last backup that is whole.")
-        : warning("integrity", error.message, "Try again once that is mended."),
-    ];
-  } finally {
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-  }
-}
-
-/** @throws `unavailable` where it cannot be made: what `TMPDIR` names is up to the person */
-function temporaryFolder(): Promise<string> {
-  return mkdtemp(join(tmpdir(), "evreg-doctor-")).catch((error: NodeJS.ErrnoException) => {
-    const message = `There is no place for a copy of the data in ${tmpdir()} (${error.code}). Name a folder that is there and has room in the variable TMPDIR.`;
-    throw new EvregError("unavailable", message, {}, { cause: error });
-  });
 }
 
 function serverRemedy({ code }: EvregError): string {
@@ -157,7 +116,7 @@ async function folderTargetFindings(
     }
     const encryption = { keys: encryptionKeys(config.encryption) };
     const looked = await exitOnSignal(() => fileTask("examineFile", status.file, { encryption }));
-    const whole = fileFindings("The data file", looked);
+    const whole = fileFindings(looked);
     if (status.pending.length > 0) {
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
       const sentence = `The data file has schema version ${status.current}; still to do: ${steps}.`;
@@ -225,7 +184,7 @@ interface FileCheck {
 }
 
 /** What is found of a file whose pages and indexes are whole. */
-export function fileFindings(what: string, looked: FileCheck): readonly Finding[] {
+export function fileFindings(looked: FileCheck): readonly Finding[] {
   const { damaged_events: damaged, events_without_checksum: unknown } = looked;
   const findings: Finding[] = [];
   if (damaged.length > 0) {
@@ -237,7 +196,7 @@ export function fileFindings(what: string, looked: FileCheck): readonly Finding[
       ),
     );
   }
-  const whole = `Every page and index of ${what[0]!.toLowerCase()}${what.slice(1)} is whole`;
+  const whole = "Every page and index of the data file is whole";
   if (findings.length > 0) return [fine("integrity", `${whole}.`), ...findings];
   if (unknown === 0) return [fine("integrity", `${whole}, and every event is as it was published.`)];
   const sentence = `${whole}, and every event with a checksum is as it was published. ${countedAre(unknown, "event")} from before there were checksums, so of ${unknown === 1 ? "it" : "them"} that is not known.`;

@@ -92,10 +92,10 @@ async function toFile(
   const check = (part: string) =>
     fileTask("examineFile", part, { name: `The data at ${escapeControl(from)}` });
   const facts = await writeBackup(path, backup, { force, check, signal });
-  const damaged = facts.damaged_events.length;
-  if (damaged > 0) {
+  const damaged = facts.damaged_events;
+  if (damaged.length > 0) {
     note(
-      `Warning: the data is damaged, and so is the backup: ${countedAre(damaged, "event")} not as published. Keep the backups from before. See: ${nextCommand("doctor --deep")}`,
+      `Warning: the data is damaged, and so is the backup: ${countedAre(damaged.length, "event")} not as published: ${someOf(damaged)}. Keep the backups from before.`,
     );
   }
   return { file: path, ...facts, sha256: backup.sha256 };

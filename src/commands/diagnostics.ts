@@ -1,4 +1,3 @@
-import { Flags } from "@oclif/core";
 import { styleText } from "node:util";
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, rangeFlags, textFlag } from "../cli/flags.ts";
@@ -28,20 +27,14 @@ export class Doctor extends TargetCommand {
     "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself, reads its whole file through, and changes nothing. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
   static override examples = examples("evreg doctor", {
     "In a script": "evreg doctor --json | jq '.data[] | select(.remedy)'",
-    "With the server's whole data file read through": "evreg doctor --deep --url https://events.example.com",
+    "Whether all of a running server's data can be read": "evreg backup",
   });
-  static override flags = {
-    deep: Flags.boolean({
-      summary: "Also have a running server make a backup, and read it through; takes room for two copies.",
-    }),
-  };
-
   async run(): Promise<number> {
     const { flags } = await this.parse(Doctor);
     setTarget(flags);
     const { version, configDir: configFolder } = this.config;
     const { diagnose } = await import("../cli/diagnose.ts");
-    const data = await diagnose(flags, { version, deep: flags.deep, configFolder });
+    const data = await diagnose(flags, { version, configFolder });
     const count = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
     const meta = { warnings: count("warning"), problems: count("problem") };
     await this.outputFor(flags).text({ data, meta }, (width) => findingLines(data, width));

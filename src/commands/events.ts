@@ -72,7 +72,7 @@ function warn({ damaged = [], warnings = [] }: Partial<PageMeta>, isFirst: boole
   if (damaged.length === 0) return;
   const are = damaged.length === 1 ? "Event {} is" : "Events {} are";
   note(
-    `Warning: ${are.replace("{}", damaged.join(", "))} damaged in the data file, and shown without a payload. See: ${nextCommand("doctor --deep")}`,
+    `Warning: ${are.replace("{}", damaged.join(", "))} damaged in the data file, and shown without a payload. What else is damaged: ${nextCommand("backup")}`,
   );
 }
 

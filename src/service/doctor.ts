@@ -82,7 +82,7 @@ export interface DoctorInput extends Omit<ServiceEnvironment, "findings"> {
   readonly tokens: readonly Token[];
   readonly backlog: Backlog;
   readonly attention: AttentionPage;
-  /** The damaged events that were found since the start; only `doctor --deep` reads all. */
+  /** The damaged events that were found since the start; only a backup reads all. */
   readonly damagedEvents: readonly number[];
   /** When it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
@@ -224,7 +224,7 @@ function damagedEventFinding(events: readonly number[]): Finding | undefined {
   return problem(
     "events",
     `${count(events.length, "event is", "events are")} damaged where they are stored: ${named(events.map(String))}. Their payloads are not those that were published, and are neither shown nor sent.`,
-    "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` reads all events. Look at the disk and the memory of the machine, too.",
+    "Restore a backup from before the damage with `evreg restore`; `evreg backup` reads all events. Look at the disk and the memory of the machine, too.",
   );
 }
 

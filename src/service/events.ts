@@ -172,7 +172,7 @@ function wholeEvent({ rowid, action, payload, revision, timestamped }: StoredEve
 function damagedEvent(id: number): EvregError {
   return new EvregError(
     "internal",
-    `Event ${id} is damaged in the data file: its payload is not the one that was published, so it is not shown, and not sent. Restore a backup from before the damage; \`evreg doctor --deep\` lists what else is damaged.`,
+    `Event ${id} is damaged in the data file: its payload is not the one that was published, so it is not shown, and not sent. Restore a backup from before the damage; \`evreg backup\` lists what else is damaged.`,
     { event: id },
   );
 }

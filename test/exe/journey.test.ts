@@ -52,9 +52,7 @@ test("from nothing to a verified delivery, and on after kill -9", async () => {
   expect((await act(["events"])).meta.total).toBe(2);
   const copy = join(alone.folder, "copy.db");
   expect((await act(["backup", copy])).data).toMatchObject({ last_event: 2 });
-  const { data: findings, meta } = await act(["doctor", "--deep"]);
-  expect(meta.problems).toBe(0);
-  expect(findings).toContainEqual(expect.objectContaining({ check: "integrity", status: "ok" }));
+  expect((await act(["doctor"])).meta.problems).toBe(0);
   expect((await server.end("SIGTERM")).code).toBe(0);
   const restored = join(alone.folder, "restored");
   expect((await alone.run(["restore", copy, "--data", restored])).code).toBe(0);

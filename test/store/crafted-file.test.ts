@@ -108,7 +108,7 @@ describe("rows that evreg could not have written", () => {
         `UPDATE action_revision SET schemata = '{' WHERE action_id = (SELECT rowid FROM action WHERE action = 'a.b')`,
       ),
     );
-    const refused = { code: "internal", message: expect.stringContaining("doctor --deep") };
+    const refused = { code: "internal", message: expect.stringContaining("evreg backup") };
     await expect(store.catalog.findAction("a.b")).rejects.toMatchObject(refused);
     await expect(store.catalog.listActions({})).rejects.toMatchObject(refused);
     expect(await store.catalog.findAction("evreg.delivery.failed")).toBeDefined();
@@ -118,7 +118,7 @@ describe("rows that evreg could not have written", () => {
 
   it("send nothing where the settings of a subscription cannot be read, as its filter may be among them", async () => {
     const store = await serve(crafted("UPDATE subscription SET settings = 'not JSON'"));
-    const refused = { code: "internal", message: expect.stringContaining("doctor --deep") };
+    const refused = { code: "internal", message: expect.stringContaining("evreg backup") };
     await expect(store.queue.claim(claimRequest({ nowMs: NOW }))).rejects.toMatchObject(refused);
     await expect(store.catalog.listSubscriptions({})).rejects.toMatchObject(refused);
     expect((await store.events.list({ order: "asc", limit: 9, page: 1 })).total).toBe(2);

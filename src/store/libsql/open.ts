@@ -120,7 +120,7 @@ function noteDamaged(damaged: Set<number>, event: number, logger: Logger): void 
   damaged.add(event);
   logger.error(
     { event },
-    "The payload of an event is damaged in the data file: it is not shown and not sent. evreg doctor --deep tells of all; restore a backup from before the damage.",
+    "The payload of an event is damaged in the data file: it is not shown and not sent. evreg backup tells of all; restore a backup from before the damage.",
   );
 }
 

@@ -136,7 +136,7 @@ export function parseStored(text: string): unknown {
     return parseText(text);
   } catch {
     const message =
-      "A record in the data file has JSON that evreg could not have written. `evreg doctor --deep` tells which; restore a backup from before.";
+      "A record in the data file has JSON that evreg could not have written. `evreg backup` tells which; restore a backup from before.";
     throw new EvregError("internal", message);
   }
 }
