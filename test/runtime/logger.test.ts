@@ -30,25 +30,20 @@ describe("lines for a machine", () => {
   });
 
   test("name the process where several write to one log", async () => {
-    const out = target(false);
-    (await createLogger({ ...JSON_LINES, pid: 17 }, out)).info({}, "published");
+    const [out, terminal] = [target(false), target(true)];
+    for (const one of [out, terminal])
+      (await createLogger({ ...JSON_LINES, pid: 17 }, one)).info({}, "published");
     expect(JSON.parse(out.lines[0]!)).toMatchObject({ pid: 17, msg: "published" });
-    const terminal = target(true);
-    (await createLogger({ ...JSON_LINES, pid: 17 }, terminal)).info({}, "published");
     expect(terminal.lines[0]).toMatch(/^\d\d:\d\d:\d\d 17  published\n$/);
   });
 
   test("below the level are left out", async () => {
     const out = target(false);
-    const logger = await createLogger({ level: "warn", format: "json" }, out);
-    logger.debug({}, "a");
-    logger.info({}, "b");
-    logger.warn({}, "c");
-    logger.error({}, "d");
-    expect(out.lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(["c", "d"]);
-    const silent = await createLogger({ level: "silent", format: "json" }, out);
-    silent.error({}, "e");
-    expect(out.lines).toHaveLength(2);
+    for (const level of ["warn", "silent"] as const) {
+      const logger = await createLogger({ level, format: "json" }, out);
+      for (const name of ["debug", "info", "warn", "error"] as const) logger[name]({}, name);
+    }
+    expect(out.lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(["warn", "error"]);
   });
 
   test("contain an error's message and stack", async () => {
@@ -171,12 +166,11 @@ describe("lines for people", () => {
   });
 
   test("are coloured only where the terminal supports it", async () => {
-    const plain = target(true, false);
-    (await createLogger(JSON_LINES, plain)).info({}, "x");
-    expect(plain.lines.join("")).not.toContain("\u001b");
-    const coloured = target(true, true);
-    (await createLogger(JSON_LINES, coloured)).info({}, "x");
-    expect(coloured.lines.join("")).toContain("\u001b[");
+    for (const colors of [false, true]) {
+      const out = target(true, colors);
+      (await createLogger(JSON_LINES, out)).info({}, "x");
+      expect(out.lines.join("").includes("\u001b[")).toBe(colors);
+    }
   });
 
   test("never pass control characters to the terminal", async () => {
@@ -191,24 +185,8 @@ describe("lines for people", () => {
   });
 });
 
-test("what a reader takes late is written all the same", async () => {
-  const child = await spawnReady(
-    "json",
-    `for (let line = 0; line < 5000; line += 1) logger.info({ line }, "x".repeat(200));
-     process.stdin.destroy(); process.stdout.write("logged");`,
-  );
-  child.stdin.write("go");
-  await new Promise((resolve) => child.stdout.once("data", resolve));
-  const chunks: Buffer[] = [];
-  child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk));
-  expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-  const lines = Buffer.concat(chunks).toString().trimEnd().split("\n");
-  expect(lines).toHaveLength(5000);
-  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ line: 4999 });
-});
-
-/** The program in a process of its own, which has said "ready" and waits for a byte. */
-async function spawnReady(format: string, body: string) {
+/** How the program ends in a process of its own once a byte has come, and what it wrote. */
+async function runLogger(format: string, body: string, stderr: "late" | "closed" | "unread") {
   const source = new URL("../../src/runtime/logger.ts", import.meta.url).href;
   const program = `
     const { createLogger } = await import(${JSON.stringify(source)});
@@ -216,38 +194,43 @@ async function spawnReady(format: string, body: string) {
     process.stdin.once("data", () => { ${body} });
     process.stdout.write("ready");`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: "pipe" });
-  await new Promise((resolve) => child.stdout.once("data", resolve));
-  return child;
+  const [out, log]: [string[], string[]] = [[], []];
+  const nextOutput = () => new Promise((resolve) => child.stdout.once("data", resolve));
+  await nextOutput();
+  child.stdout.on("data", (chunk: Buffer) => out.push(chunk.toString()));
+  if (stderr === "closed") child.stderr.destroy();
+  child.stdin.write("go");
+  if (stderr === "late") {
+    await nextOutput();
+    child.stderr.on("data", (chunk: Buffer) => log.push(chunk.toString()));
+  }
+  const code = await new Promise((resolve) => child.on(stderr === "unread" ? "exit" : "close", resolve));
+  return { code, out: out.join(""), log: log.join("") };
 }
+
+test("what a reader takes late is written all the same", async () => {
+  const { code, log } = await runLogger(
+    "json",
+    `for (let line = 0; line < 5000; line += 1) logger.info({ line }, "x".repeat(200));
+     process.stdin.destroy(); process.stdout.write("logged");`,
+    "late",
+  );
+  expect(code).toBe(0);
+  const lines = log.trimEnd().split("\n");
+  expect(lines).toHaveLength(5000);
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ line: 4999 });
+});
 
 describe.each(["json", "pretty"])("a reader of the log (%s)", (format) => {
   test("that has closed does not end the process", async () => {
-    const child = await spawnReady(
-      format,
-      `for (let line = 0; line < 100; line += 1) logger.info({ line }, "x");
-       setImmediate(() => setImmediate(() => { logger.info({}, "y"); process.stdout.write("alive"); process.exit(0); }));`,
-    );
-    const out: string[] = [];
-    child.stdout.on("data", (chunk: Buffer) => out.push(chunk.toString()));
-    child.stderr.destroy();
-    child.stdin.write("go");
-    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-    expect(out.join("")).toBe("alive");
+    const body = `for (let line = 0; line < 100; line += 1) logger.info({ line }, "x");
+       setImmediate(() => setImmediate(() => { logger.info({}, "y"); process.stdout.write("alive"); process.exit(0); }));`;
+    expect(await runLogger(format, body, "closed")).toMatchObject({ code: 0, out: "alive" });
   });
 
-  test("that has closed does not hold the process when it ends", async () => {
-    const child = await spawnReady(format, `logger.info({}, "x"); logger.info({}, "y"); process.exit(0);`);
-    child.stderr.destroy();
-    child.stdin.write("go");
-    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
+  test("that has closed, or reads nothing, does not hold the process when it ends", async () => {
+    const body = `for (let line = 0; line < 20000; line += 1) logger.info({ line }, "x".repeat(200)); process.exit(0);`;
+    expect(await runLogger(format, body, "closed")).toMatchObject({ code: 0 });
+    expect(await runLogger(format, body, "unread")).toMatchObject({ code: 0 });
   });
-});
-
-test("a reader of the log that reads nothing does not hold the process when it ends", async () => {
-  const child = await spawnReady(
-    "json",
-    `for (let line = 0; line < 20000; line += 1) logger.info({ line }, "x".repeat(200)); process.exit(0);`,
-  );
-  child.stdin.write("go");
-  expect(await new Promise((resolve) => child.on("exit", resolve))).toBe(0);
 });
