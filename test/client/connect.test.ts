@@ -87,6 +87,9 @@ describe("the address", () => {
   });
 });
 
+const half: RequestListener = (_, response) =>
+  void response.writeHead(200, { "content-length": 100 }).write('{"data"');
+
 describe("no server", () => {
   test("a closed port is unreachable, and the message says what to do", async () => {
     const server = createTcpServer();
@@ -101,8 +104,6 @@ describe("no server", () => {
   });
 
   test("a server that does not answer in time, or stops in the middle of it, is unreachable", async () => {
-    const half: RequestListener = (_, response) =>
-      void response.writeHead(200, { "content-length": 100 }).write('{"data"');
     for (const listener of [() => {}, half])
       expect(
         await unreachable(client({ url: await other(listener), timeoutMs: 50 }).actions.list()),
