@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import type { EvregErrorCode } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import {
@@ -135,44 +136,31 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(total).toBe(1 + ends.filter((end) => end === "stored").length);
     });
 
-    it("accepts as a successor another existing action, for an action that is deprecated or retired", async () => {
-      const { actions } = under.evreg;
-      const alone = await refusal(actions.update(old, { successor: next }), "invalid");
-      expect(alone.details).toMatchObject({ field: "successor" });
-      await refusal(actions.update(old, { deprecated: true, successor: old }), "invalid");
-      await refusal(actions.update(old, { deprecated: true, successor: "a b" }), "invalid");
-      const missing = await refusal(
-        actions.update(old, { deprecated: true, successor: "nobody" }),
-        "not_found",
-      );
-      expect(missing.details).toMatchObject({ field: "successor", value: "nobody" });
-      expect((await actions.get(old)).data).toMatchObject({ deprecated: false, successor: null });
-    });
-
-    it("refuses a successor that leads back, is retired, or is one of evreg's own", async () => {
+    it("accepts as a successor another existing action that leads neither back nor to an end, and none of evreg's own", async () => {
       const { actions } = under.evreg;
       const third = freshName();
       await actions.create(newAction({ action: third }));
-      await actions.update(old, { deprecated: true, successor: next });
       await actions.update(next, { deprecated: true, successor: third });
-      const back = await refusal(actions.update(third, { deprecated: true, successor: old }), "invalid");
-      expect(back.details).toMatchObject({
-        field: "successor",
-        value: old,
-        message: `leads back to ${third}; name another, or none`,
-      });
+      const refuse = async (action: string, successor: string, code: EvregErrorCode, message?: string) => {
+        const error = await refusal(actions.update(action, { deprecated: true, successor }), code);
+        expect(error.details).toMatchObject({
+          field: "successor",
+          value: successor,
+          ...(message === undefined ? {} : { message }),
+        });
+      };
+      const alone = await refusal(actions.update(old, { successor: next }), "invalid");
+      expect(alone.details).toMatchObject({ field: "successor" });
+      await refuse(old, old, "invalid");
+      await refuse(old, "a b", "invalid");
+      await refuse(old, "nobody", "not_found");
+      await refuse(old, "evreg.delivery.failed", "invalid");
+      expect((await actions.get(old)).data).toMatchObject({ deprecated: false, successor: null });
+      await actions.update(old, { deprecated: true, successor: next });
+      await refuse(third, old, "invalid", `leads back to ${third}; name another, or none`);
       await actions.update(next, { retired: true });
-      const ended = await refusal(
-        actions
-          .update(old, { retired: true, successor: third })
-          .then(() => actions.update(old, { successor: next })),
-        "invalid",
-      );
-      expect(ended.details).toMatchObject({
-        message: "is retired, so nobody can publish to it; name another, or none",
-      });
-      const own = actions.update(old, { successor: "evreg.delivery.failed" });
-      expect((await refusal(own, "invalid")).details).toMatchObject({ field: "successor" });
+      await actions.update(old, { successor: third });
+      await refuse(old, next, "invalid", "is retired, so nobody can publish to it; name another, or none");
       expect((await actions.get(old)).data.successor).toBe(third);
     });
 
