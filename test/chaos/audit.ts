@@ -3,7 +3,7 @@ import { shardOf } from "../../src/store/rules/shards.ts";
 import type { Actors } from "./actors.ts";
 import type { DoneFault, Faults } from "./faults.ts";
 import type { ChaosLoad } from "./load.ts";
-import type { Arrivals, ChaosReceiver } from "./receiver.ts";
+import type { Arrival, ChaosReceiver } from "./receiver.ts";
 import type { Sub } from "./scene.ts";
 
 /** A gap in what comes for a subscription that is no longer is none. */
@@ -48,12 +48,11 @@ export class Audit {
     );
     const { load, actors, faults } = this.#parts;
     const killed = faults.done.filter(({ kind }) => kind !== "restart" && kind !== "terminate");
-    const repeats = this.#repeats();
     return {
       published: load.sent,
       acknowledged: load.acknowledged.size,
       stored: this.#events.length,
-      attempts: this.#sumOver(this.#parts.subs, ({ length }) => length),
+      attempts: this.#parts.subs.reduce((sum, sub) => sum + this.#arrivals(sub).length, 0),
       faults: faults.done.length,
       ...this.#losses(),
       ...(await this.#undelivered()),
@@ -66,7 +65,7 @@ export class Audit {
       revokedAccepted: actors.revokedAccepted,
       ...(await this.#rates()),
       ...(await this.#replays()),
-      repeated: repeats,
+      repeated: this.#repeats(),
       inFlightAtFaults: killed.reduce((sum, { inFlight }) => sum + inFlight, 0),
       ...this.#recovery(),
     };
@@ -96,8 +95,8 @@ export class Audit {
     return this.#parts.subs.filter(({ kind }) => kinds.includes(kind));
   }
 
-  #sumOver(subs: readonly Sub[], count: (arrivals: Arrivals, sub: Sub) => number): number {
-    return subs.reduce((sum, sub) => sum + count(this.#parts.receiver.of(sub.name), sub), 0);
+  #arrivals(sub: Sub): readonly Arrival[] {
+    return this.#parts.receiver.of(sub.name);
   }
 
   #losses() {
@@ -122,8 +121,9 @@ export class Audit {
         `SELECT event_id::int, state::int FROM evreg.delivery WHERE subscription_id = ${sub.rowid} AND state = 2`,
       );
       const delivered = new Set(rows.map(({ event_id }) => event_id));
-      const arrivals = this.#parts.receiver.of(sub.name);
-      const taken = new Set(arrivals.events.filter((_, place) => arrivals.statuses[place] === 200));
+      const taken = new Set(
+        this.#arrivals(sub).flatMap(({ event, status }) => (status === 200 ? event : [])),
+      );
       undelivered += this.#wrong(this.#events, ({ rowid, action }) => {
         if (action !== sub.action || (delivered.has(rowid) && taken.has(rowid))) return undefined;
         return `event ${rowid} to ${sub.name}: on record ${delivered.has(rowid)}, taken ${taken.has(rowid)}`;
@@ -149,11 +149,10 @@ export class Audit {
     let inversions = 0;
     let lateRepeats = 0;
     for (const sub of this.#of("ordered", "keyed")) {
-      const arrivals = this.#parts.receiver.of(sub.name);
       const latest = new Map<string, number>();
       const seen = new Set<number>();
-      for (let place = 0; place < arrivals.length; place += 1) {
-        const event = arrivals.events[place]!;
+      for (const arrival of this.#arrivals(sub)) {
+        const { event } = arrival;
         const key = sub.kind === "keyed" ? keyOf.get(event)! : "";
         const before = latest.get(key) ?? 0;
         if (event < before) {
@@ -161,7 +160,7 @@ export class Audit {
           if (isFirst) inversions += 1;
           else lateRepeats += 1;
           this.#example(
-            `${sub.name}: ${this.#shown(arrivals, place)} ${isFirst ? "first" : "again"} after event ${before} of key ${key || "all"}`,
+            `${sub.name}: ${shown(arrival)} ${isFirst ? "first" : "again"} after event ${before} of key ${key || "all"}`,
           );
         }
         seen.add(event);
@@ -169,10 +168,6 @@ export class Audit {
       }
     }
     return { inversions, lateRepeats };
-  }
-
-  #shown({ events, attempts, atMs, beganS, statuses }: Arrivals, place: number): string {
-    return `event ${events[place]} attempt ${attempts[place]} at ${new Date(atMs[place]!).toISOString()} (began in second ${beganS[place]! % 60}, answered ${statuses[place]})`;
   }
 
   /** When attempts began, as they are on record, by `event_attempt`. */
@@ -186,45 +181,29 @@ export class Audit {
     return new Map(rows.map(({ key, ms }) => [key, ms]));
   }
 
-  /**
-   * When an attempt began: as it is on record, by the clock of the database, which is that of this machine. One that was cut
-   * short has no such record, but the second of its beginning is among its headers.
-   */
-  #beganMs(
-    { events, attempts, beganS }: Arrivals,
-    place: number,
-    starts: ReadonlyMap<string, number>,
-  ): number {
-    const headerMs = beganS[place]! * 1_000;
-    const recordedMs = starts.get(`${events[place]}_${attempts[place]}`) ?? headerMs;
-    // After a takeover the record under this number may be of another attempt than the one that arrived.
-    return Math.floor(recordedMs / 1_000) === beganS[place] ? recordedMs : headerMs;
-  }
-
   async #begunAfter() {
     const { pauses, moves } = this.#parts.actors;
     const begun = { arrivedAfterPause: 0, begunAfterPause: 0, begunAfterMove: 0 };
     for (const sub of this.#of("paused", "moved")) {
       const starts = await this.#startsOf(sub);
-      const arrivals = this.#parts.receiver.of(sub.name);
       const own = pauses.filter((pause) => pause.sub === sub);
       const ownMoves = moves.filter((move) => move.sub === sub);
-      for (let place = 0; place < arrivals.length; place += 1) {
-        const atMs = arrivals.atMs[place]!;
-        const beganMs = this.#beganMs(arrivals, place, starts);
+      for (const arrival of this.#arrivals(sub)) {
+        const { atMs, version } = arrival;
+        const beganMs = beganAt(arrival, starts);
         const pause = own.find(({ answeredMs, endedMs }) => answeredMs < atMs && atMs < endedMs);
         if (pause !== undefined) begun.arrivedAfterPause += 1;
         if (pause !== undefined && beganMs > pause.answeredMs) {
           begun.begunAfterPause += 1;
           this.#example(
-            `${sub.name} was paused at ${new Date(pause.answeredMs).toISOString()}: ${this.#shown(arrivals, place)}`,
+            `${sub.name} was paused at ${new Date(pause.answeredMs).toISOString()}: ${shown(arrival)}`,
           );
         }
-        const move = ownMoves.find(({ before }) => before === arrivals.versions[place]! + 1);
+        const move = ownMoves.find(({ before }) => before === version + 1);
         if (move !== undefined && beganMs > move.answeredMs) {
           begun.begunAfterMove += 1;
           this.#example(
-            `${sub.name} was moved at ${new Date(move.answeredMs).toISOString()}: ${this.#shown(arrivals, place)}`,
+            `${sub.name} was moved at ${new Date(move.answeredMs).toISOString()}: ${shown(arrival)}`,
           );
         }
       }
@@ -238,13 +217,12 @@ export class Audit {
     let mostInSecond = 0;
     for (const sub of this.#of("limited")) {
       const starts = await this.#startsOf(sub);
-      const arrivals = this.#parts.receiver.of(sub.name);
-      const times = arrivals.events.map((_, place) => {
-        const beganMs = this.#beganMs(arrivals, place, starts);
+      const began = this.#arrivals(sub).map((arrival) => {
+        const beganMs = beganAt(arrival, starts);
         // Of one whose beginning is known to the second only, its arrival is as good.
-        return beganMs % 1_000 === 0 ? arrivals.atMs[place]! : beganMs;
+        return beganMs % 1_000 === 0 ? arrival.atMs : beganMs;
       });
-      times.sort((one, other) => one - other);
+      const times = began.toSorted((one, other) => one - other);
       const allowed = Math.ceil(sub.rateLimit! * 1.05 + 1);
       for (let first = 0, last = 0; last < times.length; last += 1) {
         while (times[last]! - times[first]! >= 1_000) first += 1;
@@ -266,8 +244,7 @@ export class Audit {
     );
     let missing = 0;
     for (const sub of this.#of("replayed")) {
-      const { events, attempts } = this.#parts.receiver.of(sub.name);
-      const sent = new Set(events.map((event, place) => `${event}_${attempts[place]}`)).size;
+      const sent = new Set(this.#arrivals(sub).map(({ event, attempt }) => `${event}_${attempt}`)).size;
       const queued = rows.filter(({ name }) => name === sub.name).reduce((sum, row) => sum + row.queued, 0);
       const own = this.#events.filter(({ action }) => action === sub.action).length;
       missing += Math.max(0, own + queued - sent);
@@ -282,18 +259,15 @@ export class Audit {
 
   /** Attempts that came after the handler had taken the event. */
   #repeats(): number {
-    return this.#sumOver(
-      this.#parts.subs.filter(({ kind }) => kind !== "replayed"),
-      ({ events, statuses }) => {
-        const taken = new Set<number>();
-        let repeats = 0;
-        for (const [place, event] of events.entries()) {
-          if (taken.has(event)) repeats += 1;
-          if (statuses[place] === 200) taken.add(event);
-        }
-        return repeats;
-      },
-    );
+    let repeats = 0;
+    for (const sub of this.#parts.subs.filter(({ kind }) => kind !== "replayed")) {
+      const taken = new Set<number>();
+      for (const { event, status } of this.#arrivals(sub)) {
+        if (taken.has(event)) repeats += 1;
+        if (status === 200) taken.add(event);
+      }
+    }
+    return repeats;
   }
 
   /** How long the deliveries of a subscription stood still from the last fault that concerns it, and gaps that no fault explains. */
@@ -303,7 +277,9 @@ export class Audit {
     let recoveredMs = 0;
     let unexplainedMs = 0;
     for (const sub of this.#of("steady")) {
-      const times = this.#parts.receiver.of(sub.name).atMs.toSorted((one, other) => one - other);
+      const times = this.#arrivals(sub)
+        .map(({ atMs }) => atMs)
+        .toSorted((one, other) => one - other);
       for (const [place, endMs] of times.entries()) {
         const beganMs = times[place - 1] ?? endMs;
         if (endMs - beganMs < GAP_MS) continue;
@@ -332,4 +308,18 @@ export class Audit {
       return kind === "restart" || kind === "terminate" || faults.ownerAt(shard, atMs) === pid;
     });
   }
+}
+
+function shown({ event, attempt, atMs, beganS, status }: Arrival): string {
+  return `event ${event} attempt ${attempt} at ${new Date(atMs).toISOString()} (began in second ${beganS % 60}, answered ${status})`;
+}
+
+/**
+ * When an attempt began: as it is on record, by the clock of the database, which is that of this machine. One that was cut
+ * short has no such record, but the second of its beginning is among its headers.
+ */
+function beganAt({ event, attempt, beganS }: Arrival, starts: ReadonlyMap<string, number>): number {
+  const recordedMs = starts.get(`${event}_${attempt}`) ?? beganS * 1_000;
+  // After a takeover the record under this number may be of another attempt than the one that arrived.
+  return Math.floor(recordedMs / 1_000) === beganS ? recordedMs : beganS * 1_000;
 }

@@ -101,7 +101,8 @@ export class ChaosLoad {
     for (let tries = 0; ; tries += 1) {
       const { status, body } = await this.#fleet.ask(this.#fleet.anyMember(), "POST", "/v1/events", event);
       if (status === 201 || status === 200) {
-        return this.#acknowledge(n, (body as { data: { rowid: number } }).data.rowid);
+        this.acknowledged.set(n, (body as { data: { rowid: number } }).data.rowid);
+        return;
       }
       if (event.idempotency_key === undefined) {
         const { details } = (body ?? {}) as { details?: { stored?: boolean } };
@@ -121,16 +122,12 @@ export class ChaosLoad {
       });
       if (status === 201) {
         const { data } = body as { data: { rowid: number }[] };
-        for (const [place, { n }] of items.entries()) this.#acknowledge(n, data[place]!.rowid);
+        for (const [place, { n }] of items.entries()) this.acknowledged.set(n, data[place]!.rowid);
         return;
       }
       this.#checkRefusal(status, body);
       await again(tries);
     }
-  }
-
-  #acknowledge(n: number, rowid: number): void {
-    this.acknowledged.set(n, rowid);
   }
 
   #checkRefusal(status: number, body: unknown): void {

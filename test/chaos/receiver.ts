@@ -1,21 +1,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What came for one subscription, a list for each thing, as there are hundreds of thousands. */
-export class Arrivals {
-  readonly events: number[] = [];
-  readonly attempts: number[] = [];
-  readonly atMs: number[] = [];
+/** An attempt that came for a subscription. */
+export interface Arrival {
+  readonly event: number;
+  readonly attempt: number;
+  readonly atMs: number;
   /** The second of `webhook-timestamp`, which is that of the attempt's beginning, by the clock of the database. */
-  readonly beganS: number[] = [];
+  readonly beganS: number;
   /** 0 where the connection was ended without an answer. */
-  readonly statuses: number[] = [];
+  readonly status: number;
   /** What the handler's address says behind the subscription's name. */
-  readonly versions: number[] = [];
-
-  get length(): number {
-    return this.events.length;
-  }
+  readonly version: number;
 }
 
 export interface Answering {
@@ -26,7 +22,7 @@ export interface Answering {
 
 /** Takes what is sent to `/NAME/VERSION`, and notes each attempt with its time. */
 export class ChaosReceiver {
-  readonly #arrivals = new Map<string, Arrivals>();
+  readonly #arrivals = new Map<string, Arrival[]>();
   readonly #answering = new Map<string, Answering>();
   readonly #server = createServer((request, response) => this.#take(request, response));
   #url = "";
@@ -47,9 +43,10 @@ export class ChaosReceiver {
     this.#answering.set(name, answering);
   }
 
-  of(name: string): Arrivals {
+  /** In the order in which they came. */
+  of(name: string): Arrival[] {
     let arrivals = this.#arrivals.get(name);
-    if (arrivals === undefined) this.#arrivals.set(name, (arrivals = new Arrivals()));
+    if (arrivals === undefined) this.#arrivals.set(name, (arrivals = []));
     return arrivals;
   }
 
@@ -67,16 +64,11 @@ export class ChaosReceiver {
 
   #note({ url = "", headers, socket }: IncomingMessage, response: ServerResponse, atMs: number): void {
     const [, name = "", version] = url.split("/");
-    const [event, attempt] = String(headers["x-evreg-delivery"]).split("_").map(Number);
+    const [event = 0, attempt = 0] = String(headers["x-evreg-delivery"]).split("_").map(Number);
     const { status: statusOf, delayMs } = this.#answering.get(name) ?? ALWAYS;
-    const status = statusOf(event!, attempt!);
-    const arrivals = this.of(name);
-    arrivals.events.push(event!);
-    arrivals.attempts.push(attempt!);
-    arrivals.atMs.push(atMs);
-    arrivals.beganS.push(Number(headers["webhook-timestamp"]));
-    arrivals.statuses.push(status);
-    arrivals.versions.push(Number(version));
+    const status = statusOf(event, attempt);
+    const beganS = Number(headers["webhook-timestamp"]);
+    this.of(name).push({ event, attempt, atMs, beganS, status, version: Number(version) });
     if (status === 0) {
       socket.resetAndDestroy();
       return;
