@@ -8,23 +8,16 @@ export interface LatencySummary {
 
 /** Keeps every value, so that percentiles are exact; a run has some hundred thousand at most. */
 export class Latencies {
-  #values = new Float64Array(1_024);
-  #count = 0;
+  readonly #values: number[] = [];
 
   add(ms: number): void {
-    if (this.#count === this.#values.length) {
-      const wider = new Float64Array(this.#values.length * 2);
-      wider.set(this.#values);
-      this.#values = wider;
-    }
-    this.#values[this.#count] = ms;
-    this.#count += 1;
+    this.#values.push(ms);
   }
 
   summary(): LatencySummary {
-    const sorted = this.#values.subarray(0, this.#count).toSorted();
+    const sorted = Float64Array.from(this.#values).toSorted();
     return {
-      count: this.#count,
+      count: sorted.length,
       p50Ms: percentile(sorted, 0.5),
       p99Ms: percentile(sorted, 0.99),
       maxMs: sorted.at(-1) ?? 0,

@@ -19,7 +19,7 @@ export interface Turns<C, T> {
   readonly eventsOf?: (result: T) => number;
 }
 
-/** Measures the ceiling and then each server, round by round. Answers what came of each, in the order of the rounds. */
+/** Measures the ceiling and then each server, round by round, and retires them. Answers what came of each, in the order of the rounds. */
 export async function inTurns<C, T>(rig: Rig, turns: Turns<C, T>) {
   const { scenario, ceiling, servers, measure, eventsOf } = turns;
   const ceilings: C[] = [];
@@ -31,6 +31,7 @@ export async function inTurns<C, T>(rig: Rig, turns: Turns<C, T>) {
       measured.get(name)!.push(result);
     }
   });
+  for (const [name, server] of servers) await rig.retire(scenario, name, server);
   return { ceilings, measured };
 }
 

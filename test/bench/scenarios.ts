@@ -1,9 +1,8 @@
 import type { Scenario } from "./rig.ts";
 import { backlog, slow } from "./scenarios/backlogs.ts";
-import { filled } from "./scenarios/filled.ts";
 import { isolation } from "./scenarios/isolation.ts";
 import { memory } from "./scenarios/memory.ts";
-import { nodes } from "./scenarios/nodes.ts";
+import { filled, nodes } from "./scenarios/postgres.ts";
 import { batch, publish } from "./scenarios/publish.ts";
 import { reads } from "./scenarios/reads.ts";
 import { latency, relay } from "./scenarios/relay.ts";

@@ -1,11 +1,11 @@
 import { arrivalTimes, deliverAll } from "../arrivals.ts";
+import type { CeilingCalls } from "../ceilings.ts";
 import { startChild } from "../child.ts";
 import { median } from "../latencies.ts";
 import type { Rig, Scenario } from "../rig.ts";
 import { latencies, rateRows } from "../rounds.ts";
 import { atLeast, atMost, mb, ms, perSecond, type Row } from "../row.ts";
 import { type ServerPlace, startServer } from "../server.ts";
-import type { UndiciLoopCalls } from "../undici-loop.ts";
 
 /** Of the backlog to one fast handler. */
 const EVENTS = 50_000;
@@ -39,8 +39,8 @@ export const backlog: Scenario = {
 
 /** In a new process, as what it is compared with is one. */
 async function loop(handler: string): Promise<number> {
-  const undici = startChild<UndiciLoopCalls>("undici-loop.ts");
-  const rate = await undici.call("post", { url: handler, requests: EVENTS });
+  const undici = startChild<CeilingCalls>("ceilings.ts");
+  const rate = await undici.call("deliver", { handler, requests: EVENTS });
   await undici.end("SIGKILL");
   return rate;
 }

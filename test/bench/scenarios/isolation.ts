@@ -27,7 +27,6 @@ export const isolation: Scenario = {
       measure: (server, round) => run(rig, round, server),
       eventsOf: ({ published }) => published,
     });
-    await rig.retire("isolation", "alone", alone);
     // It would be busy with its hung handlers for ever.
     await beside.child.end("SIGKILL");
     const [alones = [], besides = []] = measured.values();

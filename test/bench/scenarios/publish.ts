@@ -1,15 +1,14 @@
 import { join } from "node:path";
 import { startChild } from "../child.ts";
-import type { EchoCalls } from "../echo.ts";
+import type { CeilingCalls } from "../ceilings.ts";
 import { median } from "../latencies.ts";
 import type { ClosedLoopResult } from "../load-closed.ts";
-import type { RawInsertCalls } from "../raw-insert.ts";
 import type { Rig, Scenario } from "../rig.ts";
 import { inTurns, latencies, rateRows, warmUpMs } from "../rounds.ts";
 import { atLeast, perSecond, type Row } from "../row.ts";
 import { countEvents } from "../seeded-place.ts";
 import type { BenchServer } from "../server.ts";
-import { BATCH_ITEMS, batchOf, PAUSED_ACTION, payloadOf, publishOf, type RequestSpec } from "../workload.ts";
+import { BATCH_ITEMS, batchOf, PAUSED_ACTION, publishOf, type RequestSpec } from "../workload.ts";
 
 const CONNECTIONS = 64;
 /** Of 2, 4, 8 and 16 the least that does about as much as any: 84, 92, 95 and 97 thousand events a second. */
@@ -28,8 +27,8 @@ export const publish: Scenario = {
   name: "publish",
   summary: "Single publishes over 64 connections, beside a bare h3 echo of the same body.",
   async run(rig) {
-    const echo = startChild<EchoCalls>("echo.ts");
-    const port = await echo.call("listen");
+    const echo = startChild<CeilingCalls>("ceilings.ts");
+    const port = await echo.call("listenToEcho");
     const servers = await rig.targets();
     const { ceilings, measured } = await inTurns(rig, {
       scenario: "publish",
@@ -39,7 +38,6 @@ export const publish: Scenario = {
       eventsOf: ({ events }) => events,
     });
     await echo.end("SIGKILL");
-    for (const [name, server] of servers) await rig.retire("publish", name, server);
     return rateRows({
       scenario: "publish",
       ceiling: { name: "h3 echo", rates: ceilings.map(({ ratePerS }) => ratePerS) },
@@ -56,20 +54,18 @@ export const batch: Scenario = {
   name: "batch",
   summary: "Batches of 500 events, beside the same rows straight into libSQL.",
   async run(rig) {
-    const raw = startChild<RawInsertCalls>("raw-insert.ts");
-    await raw.call("open", { file: join(rig.newFolder(), "raw.db") });
-    const payloads = Array.from({ length: BATCH_ITEMS }, (_, item) => payloadOf(item));
-    await raw.call("insert", { payloads, durationMs: warmUpMs(1) });
+    const raw = startChild<CeilingCalls>("ceilings.ts");
+    await raw.call("openFile", { file: join(rig.newFolder(), "raw.db") });
+    await raw.call("insert", { durationMs: warmUpMs(1) });
     const servers = await rig.targets();
     const { ceilings, measured } = await inTurns(rig, {
       scenario: "batch",
-      ceiling: () => raw.call("insert", { payloads, durationMs: DURATION_MS }),
+      ceiling: () => raw.call("insert", { durationMs: DURATION_MS }),
       servers,
       measure: (server, round) => publishOn(rig, round, server, BATCH, BATCH_ITEMS),
       eventsOf: ({ events }) => events,
     });
     await raw.end("SIGKILL");
-    for (const [name, server] of servers) await rig.retire("batch", name, server);
     const rates = ratesOf(measured);
     const rows: Row[] = [
       ...rateRows({

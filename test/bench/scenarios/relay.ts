@@ -1,7 +1,7 @@
 import { type Arrivals, arrivalTimes } from "../arrivals.ts";
+import type { CeilingCalls } from "../ceilings.ts";
 import { type Child, startChild } from "../child.ts";
 import { type LatencySummary, median } from "../latencies.ts";
-import type { RelayCalls } from "../relay.ts";
 import type { Rig, Scenario } from "../rig.ts";
 import { inTurns, ratio, warmUpMs } from "../rounds.ts";
 import { atMost, ms, type Row } from "../row.ts";
@@ -23,7 +23,7 @@ const LATER_TARGETS = [
 
 /** What is published to; the relay needs no token. */
 type Target = Pick<BenchServer, "port"> & Partial<Pick<BenchServer, "token">>;
-type CountedTarget = Target & { readonly child: Pick<Child<RelayCalls>, "call" | "end"> };
+type CountedTarget = Target & { readonly child: Pick<Child<CeilingCalls>, "call" | "end"> };
 
 /** Processor time of an event, published and delivered, in microseconds. */
 interface Spent {
@@ -66,14 +66,13 @@ export const latency: Scenario = {
       eventsOf: ({ published }) => published,
     });
     await bare.child.end("SIGKILL");
-    for (const [name, server] of servers) await rig.retire("latency", name, server);
     return [...measured].flatMap(([name, runs]) => latencyRows(name, runs, ceilings));
   },
 };
 
 async function startRelay(rig: Rig): Promise<CountedTarget> {
-  const child = startChild<RelayCalls>("relay.ts");
-  return { child, port: await child.call("listen", { handler: await rig.handler("fast", "orders") }) };
+  const child = startChild<CeilingCalls>("ceilings.ts");
+  return { child, port: await child.call("listenToRelay", { handler: await rig.handler("fast", "orders") }) };
 }
 
 /** The whole of a round: its warm-up and its last deliveries count as well, in time and in events. */
