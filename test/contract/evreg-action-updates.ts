@@ -90,10 +90,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       await create();
       const options = { compatibility: "full" } as unknown as { compatibility: "none" };
       const update = under.evreg.actions.update(name, { schemata: WIDER }, options);
-      expect((await refusal(update, "malformed")).details).toMatchObject({
-        field: "compatibility",
-        value: "full",
-      });
+      await refusal(update, "malformed", { field: "compatibility", value: "full" });
     });
 
     it("accepts a whole action as it was read", async () => {
@@ -110,8 +107,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
     ])("refuses a whole action whose %s differs", async (member, value) => {
       const before = await create();
       const input = { ...before, schemata: WIDER, [member]: value } as ActionUpdate;
-      const error = await refusal(under.evreg.actions.update(name, input), "invalid");
-      expect(error.details).toMatchObject({ field: member, value });
+      await refusal(under.evreg.actions.update(name, input), "invalid", { field: member, value });
       expect((await under.evreg.actions.get(name)).data).toEqual(before);
     });
 
@@ -163,10 +159,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       const schemata = { ...WIDER, properties: { ...properties, phone: { type: "string" } } };
       await under.evreg.actions.update(name, { schemata });
       const withPhone = newEvent({ email: "ada@example.com", phone: 7 }, name);
-      expect((await refusal(publish(under.evreg, withPhone), "invalid")).details).toMatchObject({
-        field: "phone",
-        value: 7,
-      });
+      await refusal(publish(under.evreg, withPhone), "invalid", { field: "phone", value: 7 });
       const second = await publish(under.evreg, ownEvent());
       expect([first.revision, second.revision]).toEqual([1, 2]);
       expect((await under.evreg.events.get(first.rowid)).data.revision).toBe(1);

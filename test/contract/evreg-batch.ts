@@ -136,8 +136,7 @@ export function batchContract(open: OpenEvreg): void {
     it("takes 1 to 1,000 items", async () => {
       for (const count of [0, 1_001]) {
         const items = Array.from({ length: count }, (_, n) => any({ n }));
-        const error = await refusal(under.evreg.events.publishBatch(items), "invalid");
-        expect(error.details).toMatchObject({ field: "events" });
+        await refusal(under.evreg.events.publishBatch(items), "invalid", { field: "events" });
       }
       const most = Array.from({ length: 1_000 }, (_, n) => any({ n }));
       const { meta, data } = await under.evreg.events.publishBatch(most);

@@ -360,11 +360,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect(await listed({ subscription: 1, status: "running", limit: 1 })).toEqual([1]);
       expect(await listed({ subscription: 2 })).toEqual([]);
       expect(await listed({ after: 1 })).toEqual([]);
-      const second = await refusal(
-        under.evreg.replays.start(1, { from: FROM, status: "failed" }),
-        "conflict",
-      );
-      expect(second.details).toMatchObject({ rowid: 1 });
+      await refusal(under.evreg.replays.start(1, { from: FROM, status: "failed" }), "conflict", { rowid: 1 });
       const { data: cancelled } = await under.evreg.replays.cancel(1);
       expect(cancelled).toMatchObject({ status: "cancelled", finished_at: "2026-01-01T00:02:00.000Z" });
       expect((await under.evreg.replays.cancel(1)).data).toEqual(cancelled);

@@ -175,8 +175,7 @@ export function patternsContract(open: OpenEvreg): void {
 
     it("are refused in any other form", async () => {
       for (const action of ["", ".*", "a.*.b", "*.a", "a*", "**", "a.**", "a..*", `${"a".repeat(127)}.*`]) {
-        const error = await refusal(bind(action), "invalid");
-        expect(error.details).toMatchObject({ field: "action" });
+        await refusal(bind(action), "invalid", { field: "action" });
       }
       await bind(`${"a".repeat(126)}.*`);
       await refusal(under.evreg.actions.create(newAction({ action: "a.*" })), "invalid");

@@ -67,8 +67,7 @@ export function publishContract(open: OpenEvreg): void {
       const sized = (size: string): NewEvent =>
         rawEvent(String.raw`{"id":1,"kunde":"c","gr\u00f6\u00dfe":${size}}`, own);
       await events.publish(sized("5"));
-      const wrong = await refusal(events.publish(sized('"5"')), "invalid");
-      expect(wrong.details).toMatchObject({ field: "größe", message: "must be a number" });
+      await refusal(events.publish(sized('"5"')), "invalid", { field: "größe", message: "must be a number" });
     });
 
     it("refuses a payload with all the rules that it breaks, up to 20", async () => {
@@ -130,8 +129,7 @@ export function publishContract(open: OpenEvreg): void {
     it.each(["[]", '"text"', "7", "null", "true"])(
       "are refused unless they are objects: %s",
       async (text) => {
-        const error = await refusal(publish(under.evreg, rawEvent(text, "any")), "invalid");
-        expect(error.details).toMatchObject({ field: "payload" });
+        await refusal(publish(under.evreg, rawEvent(text, "any")), "invalid", { field: "payload" });
       },
     );
 
@@ -217,8 +215,7 @@ export function publishContract(open: OpenEvreg): void {
       }
       const others = [keyed("new", {}, anyone), keyed("k", { other: 1 }, anyone)];
       for (const other of others) {
-        const error = await refusal(events.publish(other), "invalid");
-        expect(error.details).toMatchObject({ field: "email" });
+        await refusal(events.publish(other), "invalid", { field: "email" });
       }
       expect(await total()).toBe(2);
     });
@@ -243,8 +240,10 @@ export function publishContract(open: OpenEvreg): void {
         keyed("k", { email: "ada@example.com" }, users),
       ];
       for (const other of others) {
-        const error = await refusal(under.evreg.events.publish(other), "conflict");
-        expect(error.details).toMatchObject({ field: "idempotency_key", value: keyOf("k") });
+        await refusal(under.evreg.events.publish(other), "conflict", {
+          field: "idempotency_key",
+          value: keyOf("k"),
+        });
       }
       expect(await total()).toBe(1);
     });

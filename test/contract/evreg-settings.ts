@@ -210,8 +210,9 @@ export function settingsContract(open: OpenEvreg): void {
     it("cannot have a second overlap while one lasts", async () => {
       await subscribe(under.evreg);
       const { data } = await under.evreg.subscriptions.rotateSecret(1, { overlap_ms: 1_000 });
-      const error = await refusal(under.evreg.subscriptions.rotateSecret(1), "conflict");
-      expect(error.details).toMatchObject({ previous_secret_until: data.previous_secret_until });
+      await refusal(under.evreg.subscriptions.rotateSecret(1), "conflict", {
+        previous_secret_until: data.previous_secret_until,
+      });
       expect((await under.evreg.subscriptions.get(1)).data.previous_secret_until).toBe(
         data.previous_secret_until,
       );

@@ -97,8 +97,12 @@ export async function endDue(
   for (const claim of await claimDue(under)) await finishNow(under, claim, ending, result);
 }
 
-/** The refusal a call must end in. */
-export async function refusal(call: Promise<unknown>, code: EvregErrorCode): Promise<EvregError> {
+/** The refusal a call must end in, with these details among others. */
+export async function refusal(
+  call: Promise<unknown>,
+  code: EvregErrorCode,
+  details: object = {},
+): Promise<EvregError> {
   const error: unknown = await call.then(
     (answer) => new Error(`expected ${code}, was answered ${JSON.stringify(answer)}`),
     (thrown: unknown) => thrown,
@@ -106,6 +110,7 @@ export async function refusal(call: Promise<unknown>, code: EvregErrorCode): Pro
   if (!(error instanceof EvregError)) throw error;
   expect({ code: error.code, message: error.message }).toEqual({ code, message: error.message });
   expect(error.message).not.toBe("");
+  expect(error.details).toMatchObject(details);
   return error;
 }
 
