@@ -2,7 +2,7 @@ import type { StreamedEvent, StreamMessage } from "../domain/stream.ts";
 import { EvregError } from "../domain/error.ts";
 import type { ChangeStream } from "../evreg.ts";
 import type { Clock } from "../runtime/clock.ts";
-import { streamTurns } from "../service/stream/pages.ts";
+import { streamTurns } from "../service/stream-pages.ts";
 import type { ApiRequest } from "./request.ts";
 
 /** Proxies and clients take a connection for dead on which nothing comes for some time. */

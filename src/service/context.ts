@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 import type { ActionCache, PayloadValidator } from "./compiled-actions.ts";
 import type { TokenCache } from "./tokens.ts";
 import type { SchemaChecks } from "./caller-turns.ts";
-import type { Feed } from "./stream/feed.ts";
+import type { Feed } from "./feed.ts";
 import type { StatsRecorder } from "./stats.ts";
 import type { StoredEvents } from "./stored-events.ts";
 import type { ValidationThread } from "./validation-thread.ts";

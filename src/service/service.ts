@@ -32,8 +32,8 @@ import {
 } from "./events.ts";
 import { Publisher } from "./publisher.ts";
 import { SchemaChecks } from "./caller-turns.ts";
-import { Feed } from "./stream/feed.ts";
-import { viewOf } from "./stream/view.ts";
+import { Feed } from "./feed.ts";
+import { viewOf } from "./stream-pages.ts";
 import { checkQuery, omitUndefined, timeRange } from "./requests.ts";
 import { readStats } from "./stats.ts";
 import { StoredEvents } from "./stored-events.ts";

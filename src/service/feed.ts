@@ -8,16 +8,23 @@ import {
   streamOfBatches,
   type StreamPosition,
   type StreamStart,
-} from "../../domain/stream.ts";
-import type { ChangeStream } from "../../evreg.ts";
-import { parseText } from "../../json/parse.ts";
-import type { StreamCounts } from "../../metrics/counters.ts";
-import { type Clock, toIso } from "../../runtime/clock.ts";
-import { Shares } from "../../runtime/shares.ts";
-import type { EventBounds, EventStore } from "../../store/events.ts";
-import type { OtherNodes, Store } from "../../store/store.ts";
-import { type Page, SharedPages } from "./pages.ts";
-import { ResultRing, idAt, showsResults, type StreamSource, type View } from "./view.ts";
+} from "../domain/stream.ts";
+import type { ChangeStream } from "../evreg.ts";
+import { parseText } from "../json/parse.ts";
+import type { StreamCounts } from "../metrics/counters.ts";
+import { type Clock, toIso } from "../runtime/clock.ts";
+import { Shares } from "../runtime/shares.ts";
+import type { EventBounds, EventStore } from "../store/events.ts";
+import type { OtherNodes, Store } from "../store/store.ts";
+import {
+  idAt,
+  type Page,
+  ResultRing,
+  SharedPages,
+  showsResults,
+  type StreamSource,
+  type View,
+} from "./stream-pages.ts";
 
 /** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;
