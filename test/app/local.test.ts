@@ -7,7 +7,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 
 import { writeOlderFile } from "../support/older-file.ts";
 import { configFor } from "../support/server.ts";
-import { closing, dataFolder, ORDER_PLACED, refused, start } from "./setup.ts";
+import { closing, dataFolder, refused, start } from "./setup.ts";
 
 async function open(data: string, command = "actions list"): Promise<Evreg> {
   const options = { config: configFor(data), version: "1.2.3", logger: silentLogger };
@@ -15,16 +15,6 @@ async function open(data: string, command = "actions list"): Promise<Evreg> {
 }
 
 describe("a data folder opened without a server", () => {
-  test("allows everything without a token, and stores it", async () => {
-    const data = dataFolder();
-    const first = await open(data);
-    await first.actions.create(ORDER_PLACED);
-    expect((await first.tokens.list()).data).toEqual([]);
-    await Promise.all([first.close(), first.close()]);
-    const second = await open(data);
-    expect((await second.actions.list({ application: "shop" })).data).toHaveLength(1);
-  });
-
   test("is refused at once while a server holds it, and the error names the server", async () => {
     const data = dataFolder();
     const server = await start(data);

@@ -1,5 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
+import { many, members } from "./makers.ts";
 import { accepted } from "./refused.ts";
 
 const failure = (schemata: unknown, value: unknown) => accepted(schemata).validate(value);
@@ -76,17 +77,15 @@ const kind = (name: string, properties: object): object => ({
 });
 
 describe("a failure says what is wrong", () => {
+  const withText = { contains: { type: "string" } };
+  const noneOfTheKind = "must hold at least one item of the kind asked for";
   const cases: [unknown, unknown, string][] = [
     [{ type: ["string", "null"] }, 1, "must be a string or null"],
     [{ type: ["string", "integer", "boolean"] }, [], "must be a string, an integer or true or false"],
     [{ type: "integer" }, 1.5, "must be an integer"],
     [{ type: "number" }, Infinity, "must be a number that a double can hold"],
     [{ enum: ["a", 1, { b: 2 }] }, "c", 'must be one of "a", 1, {"b":2}'],
-    [
-      { enum: Array.from({ length: 30 }, (_, index) => index) },
-      "c",
-      "must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 20 others",
-    ],
+    [{ enum: many(30, (index) => index) }, "c", "must be one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 20 others"],
     [{ const: { a: [1] } }, { a: [2] }, 'must be {"a":[1]}'],
     [{ minLength: 1 }, "", "must have at least 1 character"],
     [{ maxLength: 2 }, "abc", "must have at most 2 characters"],
@@ -113,17 +112,9 @@ describe("a failure says what is wrong", () => {
       [1, { a: 1, b: 2 }, { b: 2, a: 1 }],
       "must not hold the same item twice (items 1 and 2)",
     ],
-    [{ contains: { type: "string" } }, [1], "must hold at least one item of the kind asked for"],
-    [
-      { contains: { type: "string" }, items: [true] },
-      [],
-      "must hold at least one item of the kind asked for",
-    ],
-    [
-      { items: { contains: { type: "string" } } },
-      [["x"], []],
-      "must hold at least one item of the kind asked for",
-    ],
+    [withText, [1], noneOfTheKind],
+    [{ ...withText, items: [true] }, [], noneOfTheKind],
+    [{ items: withText }, [["x"], []], noneOfTheKind],
     [{ minProperties: 1 }, {}, "must have at least 1 property"],
     [{ maxProperties: 1 }, { a: 1, b: 2 }, "must have at most 1 property"],
     [{ properties: { a: false } }, { a: 1 }, "is not allowed"],
@@ -268,13 +259,14 @@ describe("values JSON Schema and JavaScript see differently", () => {
 
 describe("wide schemas are compiled in parts with the same meaning", () => {
   const count = 200;
-  const names = Array.from({ length: count }, (_, index) => `p${index}`);
-  const filled = Object.fromEntries(names.map((name) => [name, 1]));
-  const map = (of: (name: string, index: number) => unknown) =>
-    Object.fromEntries(names.map((name, index) => [name, of(name, index)]));
+  const names = many(count, (index) => `p${index}`);
+  const filled: Readonly<Record<string, unknown>> = members(count, () => 1);
 
   test.each(names.filter((_, index) => index % 37 === 0))("properties, as %s shows", (name) => {
-    const schema = accepted({ properties: map(() => ({ type: "integer" })), additionalProperties: false });
+    const schema = accepted({
+      properties: members(count, () => ({ type: "integer" })),
+      additionalProperties: false,
+    });
     expect(schema.validate(filled)).toBeUndefined();
     expect(schema.validate({ ...filled, [name]: "x" })).toEqual({
       field: name,
@@ -286,13 +278,13 @@ describe("wide schemas are compiled in parts with the same meaning", () => {
 
   test("patternProperties, dependencies, allOf, anyOf, oneOf and items", () => {
     const patterns = accepted({
-      patternProperties: map(() => ({ minimum: 0 })),
+      patternProperties: members(count, () => ({ minimum: 0 })),
       additionalProperties: { type: "string" },
     });
     expect(patterns.validate({ p150x: -1 })).toMatchObject({ field: "p150x", message: "must be at least 0" });
     expect(patterns.validate({ q: -1 })).toMatchObject({ field: "q", message: "must be a string" });
     const dependencies = accepted({
-      dependencies: map((_, index) => (index % 2 === 0 ? ["z"] : { minProperties: 2 })),
+      dependencies: members(count, (index) => (index % 2 === 0 ? ["z"] : { minProperties: 2 })),
     });
     expect(dependencies.validate({ p150: 1 })).toMatchObject({ field: "z" });
     expect(dependencies.validate({ p151: 1 })).toMatchObject({ message: "must have at least 2 properties" });
@@ -307,17 +299,17 @@ describe("wide schemas are compiled in parts with the same meaning", () => {
       message: 'is required when "z" is present',
     });
     expect(listed.validate({ y: 1 })).toMatchObject({ field: "p0" });
-    const all = accepted({ allOf: names.map((_, index) => ({ maximum: index + 10 })) });
+    const all = accepted({ allOf: many(count, (index) => ({ maximum: index + 10 })) });
     expect(all.validate(10)).toBeUndefined();
     expect(all.validate(11)).toMatchObject({ message: "must be at most 10" });
     for (const keyword of ["anyOf", "oneOf"]) {
-      const some = accepted({ [keyword]: names.map((_, index) => ({ const: index })) });
+      const some = accepted({ [keyword]: many(count, (index) => ({ const: index })) });
       expect(some.validate(150)).toBeUndefined();
       expect(some.validate(count)).toBeDefined();
     }
-    const tuple = accepted({ items: names.map((_, index) => ({ const: index })), additionalItems: false });
-    expect(tuple.validate(names.map((_, index) => index))).toBeUndefined();
-    expect(tuple.validate(names.map((_, index) => (index === 150 ? -1 : index)))).toMatchObject({
+    const tuple = accepted({ items: many(count, (index) => ({ const: index })), additionalItems: false });
+    expect(tuple.validate(many(count, (index) => index))).toBeUndefined();
+    expect(tuple.validate(many(count, (index) => (index === 150 ? -1 : index)))).toMatchObject({
       field: "[150]",
     });
   });

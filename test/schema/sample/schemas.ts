@@ -16,6 +16,10 @@ export const tree = {
   properties: { children: { type: "array", items: { $ref: "#/definitions/tree" } } },
 };
 
+/** The same under what a list, or a text, is held to. */
+const listOf = (rest: object) => holding({ type: "array", ...rest });
+const textOf = (rest: object) => holding({ ...text, ...rest });
+
 const FORMATS =
   "date time date-time duration uri uri-reference uri-template email hostname ipv4 ipv6 regex uuid json-pointer relative-json-pointer";
 
@@ -39,34 +43,22 @@ export const SCHEMAS: readonly (readonly [name: string, schema: Record<string, u
     holding({ allOf: [{ multipleOf: 4 }, { multipleOf: 6 }], type: "number", minimum: 1 }),
   ],
   ["whole multiples of a fraction", holding({ type: "integer", multipleOf: 2.5, minimum: 1 })],
-  ["lengths", holding({ type: "string", minLength: 40, maxLength: 41 })],
-  ["length of one", holding({ type: "string", minLength: 1, maxLength: 1 })],
-  ["no length", holding({ type: "string", maxLength: 0 })],
-  ["a pattern", holding({ type: "string", pattern: "^[A-Z]{3}-\\d{4}$" })],
-  [
-    "a pattern with lengths",
-    holding({ type: "string", pattern: "^[a-f0-9]+$", minLength: 40, maxLength: 40 }),
-  ],
-  [
-    "a pattern with alternatives",
-    holding({ type: "string", pattern: "^(?:cat|dog|[^a-z ]{2,4})(\\.\\w+)*$" }),
-  ],
-  ["a pattern found anywhere", holding({ type: "string", pattern: "b+c\\b", minLength: 12 })],
-  ["a pattern of other letters", holding({ type: "string", pattern: "^\\p{Lu}[\\u0400-\\u04ff]{2}\\s.$" })],
-  ["a pattern with escapes", holding({ type: "string", pattern: "^\\[\\t\\x41\\u0042\\/\\-]$" })],
+  ["lengths", textOf({ minLength: 40, maxLength: 41 })],
+  ["length of one", textOf({ minLength: 1, maxLength: 1 })],
+  ["no length", textOf({ maxLength: 0 })],
+  ["a pattern", textOf({ pattern: "^[A-Z]{3}-\\d{4}$" })],
+  ["a pattern with lengths", textOf({ pattern: "^[a-f0-9]+$", minLength: 40, maxLength: 40 })],
+  ["a pattern with alternatives", textOf({ pattern: "^(?:cat|dog|[^a-z ]{2,4})(\\.\\w+)*$" })],
+  ["a pattern found anywhere", textOf({ pattern: "b+c\\b", minLength: 12 })],
+  ["a pattern of other letters", textOf({ pattern: "^\\p{Lu}[\\u0400-\\u04ff]{2}\\s.$" })],
+  ["a pattern with escapes", textOf({ pattern: "^\\[\\t\\x41\\u0042\\/\\-]$" })],
   ["two patterns", holding({ allOf: [{ pattern: "^x" }, { pattern: "^x[0-9]$" }], type: "string" })],
-  ["tuples", holding({ type: "array", items: [text, whole], additionalItems: false, minItems: 2 })],
-  ["tuples that go on", holding({ type: "array", items: [text], additionalItems: whole, minItems: 4 })],
-  ["lists", holding({ type: "array", items: whole, minItems: 3, maxItems: 3 })],
-  [
-    "lists without repetition",
-    holding({ type: "array", items: { enum: [1, 2, 3] }, uniqueItems: true, minItems: 3 }),
-  ],
-  [
-    "lists that must contain a value",
-    holding({ type: "array", contains: { const: 7 }, items: whole, minItems: 2 }),
-  ],
-  ["an empty list", holding({ type: "array", items: false })],
+  ["tuples", listOf({ items: [text, whole], additionalItems: false, minItems: 2 })],
+  ["tuples that go on", listOf({ items: [text], additionalItems: whole, minItems: 4 })],
+  ["lists", listOf({ items: whole, minItems: 3, maxItems: 3 })],
+  ["lists without repetition", listOf({ items: { enum: [1, 2, 3] }, uniqueItems: true, minItems: 3 })],
+  ["lists that must contain a value", listOf({ contains: { const: 7 }, items: whole, minItems: 2 })],
+  ["an empty list", listOf({ items: false })],
   ["required but not listed", { type: "object", required: ["a", "__proto__", "constructor"] }],
   [
     "closed",
@@ -96,7 +88,7 @@ export const SCHEMAS: readonly (readonly [name: string, schema: Record<string, u
       ],
     }),
   ],
-  ["a pattern of many characters", holding({ type: "string", pattern: "^\\p{L}{3,9}$" })],
+  ["a pattern of many characters", textOf({ pattern: "^\\p{L}{3,9}$" })],
   ["a maximum of properties", { properties: { a: text, b: text, c: text }, maxProperties: 1 }],
   [
     "properties and a pattern for them",
@@ -180,7 +172,7 @@ export const SCHEMAS: readonly (readonly [name: string, schema: Record<string, u
   ],
   ["a format of whole numbers", holding({ type: "number", format: "int32" })],
   ["a format of whole numbers with wide bounds", holding({ type: "number", format: "int64", maximum: 1e30 })],
-  ["unknown keywords and formats", holding({ type: "string", format: "no-such", nullable: true })],
+  ["unknown keywords and formats", textOf({ format: "no-such", nullable: true })],
   ["beside a reference nothing counts", holding({ $ref: "#/definitions/id", minLength: 900 }, { id: text })],
-  ...FORMATS.split(" ").map((format) => [`format ${format}`, holding({ type: "string", format })] as const),
+  ...FORMATS.split(" ").map((format) => [`format ${format}`, textOf({ format })] as const),
 ];
