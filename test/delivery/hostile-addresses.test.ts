@@ -7,6 +7,7 @@ import { HostNames } from "../../src/delivery/host-names.ts";
 import { checkHandlerUrl } from "../../src/domain/handler-url.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type Canaries, startCanaries } from "../support/canaries.ts";
+import { words } from "../support/words.ts";
 import { newSender, post, REFUSED } from "./sender-setup.ts";
 
 let canaries: Canaries;
@@ -92,7 +93,7 @@ function spellingsV4(address: string): readonly string[] {
 }
 
 /** One address or more in each network that is not public, and what is odd beside them. */
-const OTHERS = `
+const OTHERS = words(`
   0.0.0.1 10.255.255.255 100.64.0.1 100.100.100.200 168.63.129.16 169.254.0.1 169.254.170.2 169.254.170.23 172.31.255.254
   192.0.0.1 192.0.0.192 192.0.2.1 192.31.196.1 192.52.193.1 192.88.99.2 192.175.48.1 198.18.0.1 198.51.100.1 203.0.113.1
   224.0.0.1 239.255.255.250 240.0.0.1 255.255.255.255 0.0.0.0 0 0x0 00 0.0 [::] [::0.0.0.0]
@@ -100,9 +101,7 @@ const OTHERS = `
   [2001::1] [2001:2::1] [2001:10::1] [2001:20::1] [2001:30::1] [2001:db8::1] [2620:4f:8000::1] [3fff::1] [4000::1]
   [5f00::1] [fc00::1] [fd00::1] [fd00::2] [fd00:ec2::254] [fd00:ec2::23] [fd20:ce::254] [fd00:a9fe:a9fe::1] [fe80::1]
   [fe80::a9fe:a9fe] [fe80::1234:5678:9abc] [febf::1] [fec0::1] [ff02::1] [ff0e::1] [64:ff9b:2::1]
-  localhost LOCALHOST localhost. a.localhost a.b.localhost. ｌｏｃａｌｈｏｓｔ loc%61lhost`
-  .trim()
-  .split(/\s+/);
+  localhost LOCALHOST localhost. a.localhost a.b.localhost. ｌｏｃａｌｈｏｓｔ loc%61lhost`);
 
 const HOSTS = [
   ...new Set([
@@ -115,16 +114,7 @@ const HOSTS = [
 
 /** Names that only a look-up tells are not allowed, and texts a URL cannot hold. */
 const NAMES = ["intranet", "intranet.", "INTRANET", "db.internal", "intranet6", "two", "scoped", "nowhere"];
-const BROKEN = [
-  "[fe80::1%25lo]",
-  "[fe80::1%lo]",
-  "[::1",
-  "127.0.0.1.1",
-  "1.2.3.4.5",
-  "256.0.0.1",
-  "0x100000000",
-  "%00",
-];
+const BROKEN = words("[fe80::1%25lo] [fe80::1%lo] [::1 127.0.0.1.1 1.2.3.4.5 256.0.0.1 0x100000000 %00");
 
 function send(host: string): Promise<unknown> {
   return post(sender, `http://${host}:${canaries.port}/hook`);

@@ -7,6 +7,7 @@ import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscri
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { AttemptEnding, AttemptResult, Claim, RecordClaim } from "../../src/store/queue.ts";
 import { resultOf } from "../contract/store/fixture.ts";
+import { words } from "../support/words.ts";
 
 const MAX_IN_FLIGHT = 5;
 /** What a subscription may be changed to. */
@@ -213,23 +214,11 @@ it("keeps its promises whatever happens, and a lane changes only as CONTRIBUTING
     for (const [from, to] of pairs) if (from !== to) seen.add(`${from} --> ${to}`);
   };
   // Too rare to be left to chance: the limit is halved, or a pause begins, while the rate keeps it from starting one.
-  const halved = [
-    "started",
-    "answered",
-    "passed",
-    "started",
-    "answered",
-    "passed",
-    "started",
-    "passed",
-    "started",
-  ] as const;
-  for (const [settings, ...names] of [
-    [2, ...halved, "request", "unanswered", "request"],
-    [2, ...halved, "request", "throttled"],
-  ] as const) {
-    const model = new Model([settings, settings]);
-    for (const name of ["passed", "request", "claimed", ...names] as const) {
+  const halved =
+    "passed request claimed started answered passed started answered passed started passed started";
+  for (const then of ["request unanswered request", "request throttled"]) {
+    const model = new Model([2, 2]);
+    for (const name of words(`${halved} ${then}`) as typeof NAMES) {
       note(model.do(name, 0, name === "claimed" ? 6 : 4));
     }
   }

@@ -38,12 +38,13 @@ describe("with tokens", () => {
   test("an invalid token is 401, also where none is needed to publish; the scheme is not case-sensitive", async () => {
     const harness = await started({ auth: { anonymousPublish: true } });
     const token = await harness.token("publish", "read");
+    const twice = `Bearer ${token} ${token}`;
     for (const authorization of [
       "Bearer",
       "Bearer ",
       "Basic dXNlcjpwYXNz",
       `Bearer ${token}x`,
-      `Bearer ${token} ${token}`,
+      twice,
       token,
     ]) {
       const { status, bytes } = await harness.ask("POST /v1/events", { headers: { authorization } });

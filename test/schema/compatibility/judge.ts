@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
+import { words } from "../../support/words.ts";
 import type { Json } from "./random-schemas.ts";
 
 /**
@@ -159,14 +160,7 @@ function opened(schema: unknown): unknown {
     return one["$ref"] === "#" ? one : { $ref: one["$ref"].replace("#/definitions/", "#/definitions/open-") };
   }
   if (one["additionalProperties"] === false) delete one["additionalProperties"];
-  for (const keyword of [
-    "additionalProperties",
-    "propertyNames",
-    "additionalItems",
-    "contains",
-    "then",
-    "else",
-  ]) {
+  for (const keyword of words("additionalProperties propertyNames additionalItems contains then else")) {
     if (keyword in one) one[keyword] = opened(one[keyword]);
   }
   for (const keyword of ["properties", "patternProperties", "dependencies"]) {

@@ -1,5 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import * as fc from "fast-check";
+import { words } from "../../support/words.ts";
 import { anyEdits, edited } from "./random-edits.ts";
 import { anyDocument } from "./random-schemas.ts";
 import type { Json, Schema } from "./random-schemas.ts";
@@ -205,16 +206,7 @@ const number: fc.Arbitrary<Schema> = fc
 const formatted: fc.Arbitrary<Schema> = fc.record({
   type: fc.constant("string"),
   format: fc.constantFrom(
-    "date",
-    "date-time",
-    "iso-date-time",
-    "time",
-    "iso-time",
-    "ipv4",
-    "hostname",
-    "uri",
-    "uri-reference",
-    "uri-template",
+    ...words("date date-time iso-date-time time iso-time ipv4 hostname uri uri-reference uri-template"),
   ),
 });
 const scalars: fc.Arbitrary<Change> = fc

@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import { words } from "../../support/words.ts";
 import { anySchema, NAMES } from "./random-schemas.ts";
 import type { Json, Schema } from "./random-schemas.ts";
 
@@ -116,17 +117,7 @@ function shift(target: Json, by: number): void {
 
 const MAPS = ["properties", "patternProperties", "dependencies"];
 const LISTS = ["allOf", "anyOf", "oneOf", "items"];
-const ONES = [
-  "additionalProperties",
-  "propertyNames",
-  "items",
-  "additionalItems",
-  "contains",
-  "not",
-  "if",
-  "then",
-  "else",
-];
+const ONES = words("additionalProperties propertyNames items additionalItems contains not if then else");
 
 /** The schemas of a document that have a say, the definitions only where one refers to them. */
 function reachable(document: Json): Json[] {

@@ -1,28 +1,15 @@
 import type { SeededRandom } from "../../../src/schema/generate/seeded-random.ts";
+import { words } from "../../support/words.ts";
 import { NAMES, TEXTS } from "./random-schemas.ts";
 import type { Json } from "./random-schemas.ts";
 
 /** Texts of formats, each of more than one or of nearly one. */
 const FORMATTED = [
-  [
-    "2026-01-31",
-    "2026-01-31T12:00:00Z",
-    "2026-01-31 12:00:00",
-    "2026-01-31T12:00:00+01",
-    "12:00:00Z",
-    "12:00:00",
-  ],
-  [
-    "192.0.2.1",
-    "a.example",
-    "https://a.example/?q#f",
-    "urn:x",
-    "//a.example/b",
-    "/{id}",
-    "a b",
-    "http://ä.example",
-  ],
-].flat();
+  ...words("2026-01-31 2026-01-31T12:00:00Z 2026-01-31T12:00:00+01 12:00:00Z 12:00:00 192.0.2.1 a.example"),
+  ...words("https://a.example/?q#f urn:x //a.example/b /{id} http://ä.example"),
+  "2026-01-31 12:00:00",
+  "a b",
+];
 
 /**
  * A payload that has a fair chance of conforming to a schema of the document, without any care that it does: the compiled
