@@ -263,23 +263,6 @@ describe("GET /metrics", () => {
     }
   });
 
-  async function get(authorization?: string, method = "GET"): Promise<number> {
-    const headers = authorization === undefined ? {} : { authorization: `Bearer ${authorization}` };
-    const response = await fetch(`${server.url}/metrics`, { method, headers });
-    expect((await response.text()).includes("evreg_events")).toBe(method === "GET" && response.ok);
-    return response.status;
-  }
-
-  test("needs a token that may read everything", async () => {
-    expect(await get()).toBe(401);
-    expect(await get("evreg_no")).toBe(401);
-    expect(await get(await tokenWith("read:shop-7", "publish"))).toBe(403);
-    expect(await get(await tokenWith("write"))).toBe(403);
-    expect(await get(await tokenWith("read"))).toBe(200);
-    expect(await get(await tokenWith("read"), "HEAD")).toBe(200);
-    expect(await get(token, "POST")).toBe(405);
-  });
-
   test("stays consistent in hundreds of scrapes while events come in", async () => {
     const { scrapes } = lengthOf("app/metrics");
     const AT_ONCE = 20;

@@ -14,6 +14,7 @@ import { systemClock, WatchedClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { SubscriptionPatch } from "../../src/store/catalog.ts";
 import type { EventRecord } from "../../src/store/events.ts";
 import type { DeliveryQueue } from "../../src/store/queue.ts";
 import type { Store, StoreChange } from "../../src/store/store.ts";
@@ -167,6 +168,11 @@ export class Bench {
       },
       this.clock.now(),
     );
+  }
+
+  /** Changes a subscription as others do: an engine does not know of it before it is woken with it. */
+  async update({ rowid }: Subscription, patch: SubscriptionPatch): Promise<Subscription> {
+    return (await this.store.catalog.updateSubscription(rowid, patch, this.clock.now()))!;
   }
 
   /** A subscription for which so many events were published. */

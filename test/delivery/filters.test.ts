@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { Schemata } from "../../src/domain/action.ts";
-import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { EngineCounts } from "../../src/metrics/counters.ts";
 import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
@@ -22,10 +21,6 @@ const DE = '{"country":"DE"}';
 
 function filtered(filter: Schemata): Promise<Subscription> {
   return bench.subscribe(receiver.url, 5, { filter });
-}
-
-async function set({ rowid }: Subscription, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-  return (await bench.store.catalog.updateSubscription(rowid, { settings }, bench.clock.now()))!;
 }
 
 /** Claims and sends until nothing is due. */
@@ -90,7 +85,7 @@ describe("a filter", () => {
     await bench.publish(subscription, 1, FR);
     receiver.script({ status: 500 });
     await bench.once();
-    await set(subscription, { filter: GERMAN });
+    await bench.update(subscription, { settings: { filter: GERMAN } });
     await bench.once();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 2 });
   });
@@ -121,13 +116,13 @@ describe("a filter", () => {
     };
     await again();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "filtered", attempt: 0 });
-    await set(subscription, { filter: FRENCH });
+    await bench.update(subscription, { settings: { filter: FRENCH } });
     await again();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 1 });
-    await set(subscription, { filter: GERMAN });
+    await bench.update(subscription, { settings: { filter: GERMAN } });
     await again();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "filtered", attempt: 1 });
-    await set(subscription, { filter: null });
+    await bench.update(subscription, { settings: { filter: null } });
     await again();
     expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 2 });
     expect(receiver.requests).toHaveLength(2);

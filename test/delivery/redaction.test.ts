@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
 import { redact, responseText } from "../../src/delivery/redaction.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { CENSOR } from "../../src/runtime/logger.ts";
@@ -6,7 +6,7 @@ import type { Receiver } from "../support/receiver.ts";
 import { type Bench, SECRET, useBench } from "./engine-setup.ts";
 
 const KEY = "k+7/Zq=\"<x>&'\\%41 end";
-const bytes = Buffer.from(KEY);
+const KEY_BYTES = Buffer.from(KEY);
 
 /** A subscription that signs with it. */
 function keys(secret: string) {
@@ -27,8 +27,8 @@ describe("a secret in the text of an attempt", () => {
     ["in a URL", encodeURIComponent(KEY)],
     ["in a form", new URLSearchParams({ a: KEY }).toString()],
     ["in a URL, every sign of it", inUrl(KEY)],
-    ["in hex", bytes.toString("hex")],
-    ["in base64", bytes.toString("base64")],
+    ["in hex", KEY_BYTES.toString("hex")],
+    ["in base64", KEY_BYTES.toString("base64")],
     ["in base64 with one byte before it", Buffer.from(`a${KEY}zz`).toString("base64")],
     ["in base64 with two", Buffer.from(`ab${KEY}zz`).toString("base64url")],
     ["twice, one after the other", KEY + KEY],
@@ -47,7 +47,7 @@ describe("a secret in the text of an attempt", () => {
       KEY,
       encodeURIComponent(KEY),
       JSON.stringify(KEY).slice(1),
-      bytes.toString("base64"),
+      KEY_BYTES.toString("base64"),
     ]) {
       for (let shown = 4; shown < spelling.length; shown += 1) {
         const text = ("-".repeat(1_024 - shown) + spelling).slice(0, 1_024);
@@ -124,34 +124,23 @@ describe("a handler that answers with the headers it was sent", () => {
   });
 });
 
-const bytesOf = (text: string | undefined): number => Buffer.byteLength(text ?? "");
-
-describe("the text of an answer", () => {
-  it("is the answer as text", () => {
-    expect(responseText(Buffer.from("größer 😀\r\n"), false)).toBe("größer 😀\r\n");
-    expect(responseText(Buffer.from("\ufeffa"), false)).toBe("\ufeffa");
-  });
-
-  it("is empty without an answer", () => {
-    expect(responseText(Buffer.alloc(0), false)).toBeUndefined();
-  });
-
-  it("replaces NUL and invalid UTF-8", () => {
-    expect(responseText(Buffer.from([0x61, 0, 0x62, 0xff, 0xc3, 0x28]), false)).toBe("a\ufffdb\ufffd\ufffd(");
-    expect(responseText(Buffer.from([0xed, 0xa0, 0x80]), false)).toMatch(/^\ufffd+$/);
-  });
-
-  it("drops a truncated last character, and replaces one that was sent so", () => {
-    const cut = Buffer.from("aé").subarray(0, 2);
-    expect(responseText(cut, true)).toBe("a");
-    expect(responseText(cut, false)).toBe("a\ufffd");
-  });
-
-  it("never has more than 1,024 bytes, nor part of a character", () => {
-    expect(responseText(Buffer.alloc(1_024, "a"), true)).toHaveLength(1_024);
-    const replaced = responseText(Buffer.alloc(1_024, 0xff), true);
-    expect(replaced).toBe("\ufffd".repeat(341));
-    expect(bytesOf(replaced)).toBeLessThanOrEqual(1_024);
-    expect(bytesOf(responseText(Buffer.alloc(1_024), false))).toBeLessThanOrEqual(1_024);
-  });
+/** The bytes that were read of an answer, whether they were cut off, and the text that is kept. */
+test.each<[what: string, bytes: Buffer, isCut: boolean, text: string | undefined]>([
+  ["the answer as text", Buffer.from("größer 😀\r\n"), false, "größer 😀\r\n"],
+  ["with a mark at its beginning", Buffer.from("\ufeffa"), false, "\ufeffa"],
+  ["nothing without an answer", Buffer.alloc(0), false, undefined],
+  [
+    "without NUL and invalid UTF-8",
+    Buffer.from([0x61, 0, 0x62, 0xff, 0xc3, 0x28]),
+    false,
+    "a\ufffdb\ufffd\ufffd(",
+  ],
+  ["without half of a pair", Buffer.from([0xed, 0xa0, 0x80]), false, "\ufffd\ufffd\ufffd"],
+  ["without a last character that was cut", Buffer.from("aé").subarray(0, 2), true, "a"],
+  ["with one that was sent so", Buffer.from("aé").subarray(0, 2), false, "a\ufffd"],
+  ["1,024 bytes at most", Buffer.alloc(1_024, "a"), true, "a".repeat(1_024)],
+  ["1,024 bytes once it is mended", Buffer.alloc(1_024, 0xff), true, "\ufffd".repeat(341)],
+  ["1,024 bytes without NUL", Buffer.alloc(1_024), false, "\ufffd".repeat(341)],
+])("the text of an answer is %s", (_, bytes, isCut, text) => {
+  expect(responseText(bytes, isCut)).toBe(text);
 });

@@ -50,12 +50,12 @@ describe("replays in a running server", () => {
   /** A subscription that missed `count` events. */
   async function late(count: number): Promise<[Subscription, number[]]> {
     const subscription = await bench.subscribe(receiver.url);
-    await bench.store.catalog.updateSubscription(subscription.rowid, { active: false }, 0);
+    await bench.update(subscription, { active: false });
     const events: number[] = [];
     while (events.length < count) {
       events.push(...(await bench.publish(subscription, Math.min(1_000, count - events.length))));
     }
-    await bench.store.catalog.updateSubscription(subscription.rowid, { active: true }, 0);
+    await bench.update(subscription, { active: true });
     return [subscription, events];
   }
 
@@ -88,7 +88,7 @@ describe("replays in a running server", () => {
 
   it("waits while its subscription is paused, and continues when it resumes", async () => {
     const [subscription] = await late(500);
-    await bench.store.catalog.updateSubscription(subscription.rowid, { active: false }, 0);
+    await bench.update(subscription, { active: false });
     runner.start();
     const replay = await begin(subscription, "missed");
     await until(
@@ -96,7 +96,7 @@ describe("replays in a running server", () => {
       async () => (await bench.store.replays.find(replay.rowid))?.total === 500,
     );
     expect(receiver.requests).toEqual([]);
-    await bench.store.catalog.updateSubscription(subscription.rowid, { active: true }, 0);
+    await bench.update(subscription, { active: true });
     runner.wake();
     await ended(replay, "done");
     await receiver.received(500);

@@ -1,6 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
-import type { Subscription } from "../../src/domain/subscription.ts";
 import { openReceiver } from "../support/open-receiver.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -20,13 +18,6 @@ async function timeUntil(count: number, stepMs: number): Promise<number> {
     return false;
   });
   return bench.clock.now() - beganMs;
-}
-
-async function update(
-  { rowid }: Subscription,
-  settings: Partial<SubscriptionSettings>,
-): Promise<Subscription> {
-  return (await bench.store.catalog.updateSubscription(rowid, { settings }, bench.clock.now()))!;
 }
 
 describe("a subscription with a rate limit", () => {
@@ -66,7 +57,7 @@ describe("a subscription with a rate limit", () => {
     const limited = await bench.withEvents(20, receiver.url, 5, { rate_limit: 0.01 });
     const engine = bench.started();
     await bench.untilDelivered(limited, 1);
-    engine.wake(await update(limited, { rate_limit: null }));
+    engine.wake(await bench.update(limited, { settings: { rate_limit: null } }));
     await bench.untilDelivered(limited, 20);
   });
 
@@ -173,9 +164,7 @@ describe("a subscription that is changed", () => {
     await bench.publish(old, 100);
     engine.wake();
     await until("a claim to be under way", () => gate.asked > 0);
-    engine.wake(
-      await bench.store.catalog.updateSubscription(old.rowid, { handler: other.url }, bench.clock.now()),
-    );
+    engine.wake(await bench.update(old, { handler: other.url }));
     gate.isShut = false;
     gate.opened.resolve();
     goOn.resolve();
@@ -195,9 +184,7 @@ describe("a subscription that is changed", () => {
     await bench.publish(paused, 100);
     engine.wake();
     await receiver.received(54);
-    engine.wake(
-      await bench.store.catalog.updateSubscription(paused.rowid, { active: false }, bench.clock.now()),
-    );
+    engine.wake(await bench.update(paused, { active: false }));
     goOn.resolve();
     await bench.untilDelivered(paused, 54);
     expect(await bench.statuses(paused)).toEqual({ delivered: 54, held: 96 });

@@ -16,8 +16,7 @@ let engine: Engine;
 
 beforeEach(async () => {
   subscription = await bench.subscribe(null);
-  engine = bench.engine();
-  engine.start();
+  engine = bench.started();
 });
 
 interface GivenClaim {
@@ -92,8 +91,7 @@ test("while the store fails, who has waited its time gets nothing, and all other
       isDown ? Promise.reject(new EvregError("unavailable", "Down.")) : queue.claimForConsumers(request),
   });
   await engine.stop(0);
-  engine = bench.engine({}, { store });
-  engine.start();
+  engine = bench.started({}, { store });
   const waiting = claim({ wait_ms: 1_000 });
   await claim({ wait_ms: 0 });
   isDown = true;
@@ -106,8 +104,7 @@ test("while the store fails, who has waited its time gets nothing, and all other
 test("results count as those of a handler", async () => {
   const counts = new EngineCounts();
   await engine.stop(0);
-  engine = bench.engine({}, { counts });
-  engine.start();
+  engine = bench.started({}, { counts });
   await bench.publish(subscription, 2);
   const taken = await claim({ max: 2 });
   await engine.pulls.finish(subscription, [

@@ -98,76 +98,68 @@ describe("without opened networks", () => {
   });
 });
 
-describe("with allowed networks", () => {
-  it("allows what they contain and nothing else", () => {
-    const rules = createAddressRules(words("127.0.0.0/8 10.1.0.0/16 192.168.7.7 ::1/128 fd12:3456::/32"));
-    for (const address of words(`
-      127.0.0.1 127.255.255.255 10.1.0.0 10.1.255.255 192.168.7.7 ::1 fd12:3456::1 ::ffff:127.0.0.1
-      1.1.1.1`)) {
-      expect(rules.refusal(address), address).toBeUndefined();
-    }
-    for (const address of words(`
-      10.0.255.255 10.2.0.0 192.168.7.6 192.168.7.8 ::2 fd12:3457::1 172.16.0.1`)) {
-      expect(rules.refusal(address), address).toEqual(expect.any(String));
-    }
-  });
-
-  it("does not allow a metadata service, however wide the block", () => {
-    const rules = createAddressRules(["0.0.0.0/0", "::/0", "169.254.169.254/31", "fd00::/8", "64:ff9b::/96"]);
+/** Networks that an operator opened, what may be sent to then, what may not all the same, and why. */
+const OPENED: readonly (readonly [
+  what: string,
+  networks: string,
+  open: string,
+  closed: string,
+  why?: string,
+])[] = [
+  [
+    "what they contain, and nothing else",
+    "127.0.0.0/8 10.1.0.0/16 192.168.7.7 ::1/128 fd12:3456::/32",
+    "127.0.0.1 127.255.255.255 10.1.0.0 10.1.255.255 192.168.7.7 ::1 fd12:3456::1 ::ffff:127.0.0.1 1.1.1.1",
+    "10.0.255.255 10.2.0.0 192.168.7.6 192.168.7.8 ::2 fd12:3457::1 172.16.0.1",
+  ],
+  [
     // Translators of one's own may have prefixes such as fd64:: and 2a00:64::.
-    for (const address of words(`
-      169.254.169.254 ::ffff:169.254.169.254 168.63.129.16 100.100.100.200 192.0.0.192 169.254.170.2
+    "no metadata service, however wide the block",
+    "0.0.0.0/0 ::/0 169.254.169.254/31 fd00::/8 64:ff9b::/96",
+    "169.254.1.1 fe80::1",
+    `169.254.169.254 ::ffff:169.254.169.254 168.63.129.16 100.100.100.200 192.0.0.192 169.254.170.2
       fd00:ec2::254 fd20:ce::254 64:ff9b::169.254.169.254 64:ff9b::168.63.129.16
       64:ff9b:1::169.254.169.254 64:ff9b:1:a9fe:a9:fe00:: 2002:a9fe:a9fe::1 2001:0:a9fe:a9fe::1
       2001:0:808:808::5601:5601 ::169.254.169.254 ::ffff:0:169.254.169.254 2a00:1::5efe:169.254.169.254
-      2a00:1::200:5efe:169.254.169.254 fd64::169.254.169.254 2a00:64::100.100.100.200`)) {
-      expect(rules.refusal(address), address).toBe("a cloud's metadata service");
-    }
-    expect(rules.refusal("169.254.1.1")).toBeUndefined();
-    expect(rules.refusal("fe80::1")).toBeUndefined();
-  });
+      2a00:1::200:5efe:169.254.169.254 fd64::169.254.169.254 2a00:64::100.100.100.200`,
+    "a cloud's metadata service",
+  ],
+  [
+    "a metadata service that is named itself",
+    "168.63.129.16/32 fd00:ec2::254 ::ffff:100.100.100.200/128",
+    "168.63.129.16 ::ffff:168.63.129.16 fd00:ec2::254 100.100.100.200",
+    "64:ff9b::168.63.129.16 169.254.169.254 2002:a83f:8110::1",
+  ],
+  [
+    "a translator, for the addresses behind it that are open",
+    "64:ff9b::/96 64:ff9b:1::/48 2002::/16 10.0.0.0/8",
+    "64:ff9b::10.1.2.3 64:ff9b::8.8.8.8 64:ff9b:1::10.1.2.3 64:ff9b:1:a01:2:300:: 2002:a01:203::1",
+    "64:ff9b::127.0.0.1 64:ff9b:1::192.168.0.1 2002:7f00:1::1",
+    "a form of",
+  ],
+  [
+    "the address itself, not what a translator makes of it",
+    "10.0.0.0/8 127.0.0.0/8",
+    "10.0.0.1",
+    "64:ff9b::10.0.0.1 2002:0a00:0001::1 ::10.0.0.1",
+  ],
+  [
+    "the IPv4 block that a mapped one stands for",
+    "::ffff:10.0.0.0/104",
+    "10.9.9.9 ::ffff:10.9.9.9 11.0.0.1",
+    "127.0.0.1",
+  ],
+  ["no IPv4 block with all of IPv6", "::/0", "fe80::1", "10.0.0.1"],
+  ["no IPv6 block with all of IPv4", "0.0.0.0/0", "10.0.0.1", "fd00::1"],
+];
 
-  it("allows a metadata service that is named itself", () => {
-    const rules = createAddressRules(["168.63.129.16/32", "fd00:ec2::254", "::ffff:100.100.100.200/128"]);
-    for (const address of ["168.63.129.16", "::ffff:168.63.129.16", "fd00:ec2::254", "100.100.100.200"]) {
-      expect(rules.refusal(address), address).toBeUndefined();
-    }
-    for (const address of ["64:ff9b::168.63.129.16", "169.254.169.254", "2002:a83f:8110::1"]) {
-      expect(rules.refusal(address), address).toEqual(expect.any(String));
-    }
+for (const [what, networks, open, closedOnes, why = ""] of OPENED) {
+  it(`opens ${what}`, () => {
+    const rules = createAddressRules(words(networks));
+    for (const address of words(open)) expect(rules.refusal(address), address).toBeUndefined();
+    for (const address of words(closedOnes)) expect(rules.refusal(address), address).toContain(why);
   });
-
-  it("checks the address behind an allowed translator", () => {
-    const rules = createAddressRules(["64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "10.0.0.0/8"]);
-    for (const address of words(`
-      64:ff9b::10.1.2.3 64:ff9b::8.8.8.8 64:ff9b:1::10.1.2.3 64:ff9b:1:a01:2:300:: 2002:a01:203::1`)) {
-      expect(rules.refusal(address), address).toBeUndefined();
-    }
-    for (const address of ["64:ff9b::127.0.0.1", "64:ff9b:1::192.168.0.1", "2002:7f00:1::1"]) {
-      expect(rules.refusal(address), address).toContain("a form of");
-    }
-  });
-
-  it("allows the address itself, not what a translator makes of it", () => {
-    const rules = createAddressRules(["10.0.0.0/8", "127.0.0.0/8"]);
-    expect(rules.refusal("64:ff9b::10.0.0.1")).toEqual(expect.any(String));
-    expect(rules.refusal("2002:0a00:0001::1")).toEqual(expect.any(String));
-    expect(rules.refusal("::10.0.0.1")).toEqual(expect.any(String));
-  });
-
-  it("treats a mapped block as the IPv4 block it stands for", () => {
-    const rules = createAddressRules(["::ffff:10.0.0.0/104"]);
-    expect(rules.refusal("10.9.9.9")).toBeUndefined();
-    expect(rules.refusal("::ffff:10.9.9.9")).toBeUndefined();
-    expect(rules.refusal("11.0.0.1")).toBeUndefined();
-    expect(rules.refusal("127.0.0.1")).toEqual(expect.any(String));
-  });
-
-  it("does not treat an IPv6 block as an IPv4 one", () => {
-    expect(createAddressRules(["::/0"]).refusal("10.0.0.1")).toEqual(expect.any(String));
-    expect(createAddressRules(["0.0.0.0/0"]).refusal("fd00::1")).toEqual(expect.any(String));
-  });
-});
+}
 
 describe("parseNetwork", () => {
   it.each(

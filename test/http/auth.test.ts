@@ -27,7 +27,7 @@ describe("with tokens", () => {
   test("no token is 401 with WWW-Authenticate, on every route under /v1", async () => {
     const harness = await started();
     const names = ["actions", "events", "subscriptions", "deliveries", "tokens", "whoami"];
-    for (const line of [...names.map((name) => `GET /v1/${name}`), "POST /v1/events"]) {
+    for (const line of [...names.map((name) => `GET /v1/${name}`), "POST /v1/events", "GET /metrics"]) {
       const { status, headers, body } = await harness.ask(line);
       expect([status, headers["www-authenticate"]], line).toEqual([401, expect.stringMatching(/^Bearer/)]);
       expect(body).toMatchObject({ code: 401 });
