@@ -1,10 +1,12 @@
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { Filters } from "../../src/delivery/filters.ts";
 import type { Schemata } from "../../src/domain/action.ts";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { SHORT_CHECK_BYTES } from "../../src/schema/limits.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { Claim } from "../../src/store/queue.ts";
+import { claimOf } from "../support/claim-request.ts";
 import { KeptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
@@ -43,20 +45,8 @@ async function excludes(filters: Filters, one: Claim): Promise<boolean> {
 }
 
 function claim(subscriptionId: number, filter: Schemata, payload: object): Claim {
-  const event = {
-    eventId: 1,
-    action: "a.b",
-    payload: Buffer.from(JSON.stringify(payload)),
-    timestampedMs: 0,
-  };
-  return {
-    deliveryId: 1,
-    claimId: 1,
-    attempt: 1,
-    failures: 0,
-    event,
-    subscription: { subscriptionId, settings: { filter } },
-  } as unknown as Claim;
+  const settings = { ...NO_SETTINGS, filter };
+  return claimOf(1, subscriptionId, { payload: Buffer.from(JSON.stringify(payload)), settings });
 }
 
 const only = (country: number): Schemata => ({ properties: { country: { const: country } } });

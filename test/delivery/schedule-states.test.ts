@@ -7,6 +7,7 @@ import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscri
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { AttemptEnding, AttemptResult, Claim, RecordClaim } from "../../src/store/queue.ts";
 import { resultOf } from "../contract/store/fixture.ts";
+import { claimOf } from "../support/claim-request.ts";
 import { words } from "../support/words.ts";
 
 const MAX_IN_FLIGHT = 5;
@@ -151,12 +152,7 @@ class Model {
   #claim(which: number): Claim {
     this.#deliveries += 1;
     this.#open.add(this.#deliveries);
-    return {
-      deliveryId: this.#deliveries,
-      claimId: 1,
-      subscription: { subscriptionId: which, settings: this.#settings[which] },
-      event: { action: "a", payload: Buffer.from("1") },
-    } as unknown as Claim;
+    return claimOf(this.#deliveries, which, { settings: this.#settings[which]! });
   }
 
   #next(use: (item: Item, claim: Claim) => void): void {

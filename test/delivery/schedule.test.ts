@@ -5,25 +5,11 @@ import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Claim } from "../../src/store/queue.ts";
 import { resultOf } from "../contract/store/fixture.ts";
+import { claimOf } from "../support/claim-request.ts";
 
 let deliveries = 0;
 function claims(subscriptionId: number, count: number, payload = new Uint8Array(10)): Claim[] {
-  return Array.from({ length: count }, () => ({
-    deliveryId: (deliveries += 1),
-    claimId: 1,
-    attempt: 1,
-    failures: 0,
-    event: { eventId: 1, action: "a", payload, timestampedMs: 0 },
-    subscription: {
-      subscriptionId,
-      application: "a",
-      name: "s",
-      handler: "https://a.example/",
-      secret: "s",
-      maxRetries: 5,
-      settings: NO_SETTINGS,
-    },
-  }));
+  return Array.from({ length: count }, () => claimOf((deliveries += 1), subscriptionId, { payload }));
 }
 
 /** A schedule before handlers that answer when the test says so. */

@@ -1,4 +1,5 @@
-import type { ClaimRequest } from "../../src/store/queue.ts";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
+import type { Claim, ClaimRequest } from "../../src/store/queue.ts";
 
 interface Given {
   readonly nowMs: number;
@@ -27,4 +28,26 @@ export function claimRequest(given: Given): ClaimRequest {
     quotas: [...leased].map(([id, count]) => [id, share(count)]),
     defaultQuota: share(0),
   };
+}
+
+/** A delivery as a claim brings it, for parts of the engine that nothing is stored behind. */
+export function claimOf(
+  deliveryId: number,
+  subscriptionId: number,
+  { payload = new Uint8Array(10), settings = NO_SETTINGS }: MadeClaim = {},
+): Claim {
+  const names = { application: "a", name: "s", handler: "https://a.example/", secret: "s", maxRetries: 5 };
+  return {
+    deliveryId,
+    claimId: 1,
+    attempt: 1,
+    failures: 0,
+    event: { eventId: 1, action: "a", payload, timestampedMs: 0 },
+    subscription: { ...names, subscriptionId, settings },
+  };
+}
+
+interface MadeClaim {
+  readonly payload?: Uint8Array;
+  readonly settings?: Claim["subscription"]["settings"];
 }

@@ -131,6 +131,12 @@ const either = (b: Json): Json => ({
 });
 const named = (...allowed: string[]): Json => ({ type: "object", propertyNames: { enum: allowed } });
 
+const arrays = { contains: { type: "array" } };
+const x = (inner: object): Json => at({ type: "object", ...inner });
+const noSeven = { not: { required: ["a"], properties: { a: { const: 7 } } } };
+const aAndNull = { a: "text", b: null };
+const [strict, loose] = [either({ type: "boolean" }), either({ type: ["boolean", "null"] })];
+
 // Breaks whose payload is not the first that comes to mind.
 test.each<[string, Json, Json, string, unknown]>([
   [
@@ -140,32 +146,20 @@ test.each<[string, Json, Json, string, unknown]>([
     "producer /properties/p/enum",
     { p: "value 60" },
   ],
-  [
-    "two branches that come to overlap in one value",
-    either({ type: "boolean" }),
-    either({ type: ["boolean", "null"] }),
-    "producer /oneOf",
-    { a: "text", b: null },
-  ],
-  [
-    "two branches that no longer overlap",
-    either({ type: ["boolean", "null"] }),
-    either({ type: "boolean" }),
-    "consumer /oneOf",
-    { a: "text", b: null },
-  ],
+  ["two branches that come to overlap in one value", strict, loose, "producer /oneOf", aAndNull],
+  ["two branches that no longer overlap", loose, strict, "consumer /oneOf", aAndNull],
   ["a name that is newly allowed", named("a"), named("a", "b"), "consumer /propertyNames", { b: "text" }],
   [
     "a value inside of a listed one",
-    at({ type: "object", patternProperties: { "^x$": whole } }),
+    x({ patternProperties: { "^x$": whole } }),
     at({ enum: [{ x: "t" }] }),
     "consumer /properties/p/patternProperties/^x$/type",
     { p: { x: "t" } },
   ],
   [
     "an item twice that the list must contain",
-    listOf({ contains: { type: "array" } }),
-    listOf({ contains: { type: "array" }, uniqueItems: true }),
+    listOf(arrays),
+    listOf({ ...arrays, uniqueItems: true }),
     "producer /properties/p/uniqueItems",
     { p: [[], []] },
   ],
@@ -176,13 +170,7 @@ test.each<[string, Json, Json, string, unknown]>([
     "producer /properties/p/contains",
     { p: [1] },
   ],
-  [
-    "what is newly ruled out",
-    at({ type: "object" }),
-    at({ type: "object", not: { required: ["a"], properties: { a: { const: 7 } } } }),
-    "producer /properties/p/not",
-    { p: { a: 7 } },
-  ],
+  ["what is newly ruled out", x({}), x(noSeven), "producer /properties/p/not", { p: { a: 7 } }],
 ])("a payload shows %s", (_, old, next, place, example) => {
   const shown = compare(old, next).breaks.find(({ side, pointer }) => `${side} ${pointer}` === place);
   expect(shown).toMatchObject({ certainty: "proven", example });
