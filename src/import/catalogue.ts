@@ -1,6 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
-import { pointerSteps, pointerTo } from "../json/pointer.ts";
+import { pointerSteps, pointerTo } from "../json/field-path.ts";
 import { dialectAt, isFormatted, SourceDocument, UnsupportedSchema } from "./source.ts";
 
 /** The events that a document declares. */

@@ -1,6 +1,6 @@
 import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
-import { pointerSteps, pointerTo } from "../json/pointer.ts";
+import { pointerSteps, pointerTo } from "../json/field-path.ts";
 import { type Dialect, type SourceDocument, UnsupportedSchema } from "./source.ts";
 import { evaluatedBy, holds, isKept, isEmptyText, reasonDropped, STRUCTURE } from "./vocabulary.ts";
 

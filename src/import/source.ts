@@ -1,6 +1,5 @@
 import { isObject } from "../schema/keywords.ts";
-import { childOf } from "../json/field-path.ts";
-import { pointerSteps, pointerTo } from "../json/pointer.ts";
+import { childOf, pointerSteps, pointerTo } from "../json/field-path.ts";
 
 /** Why something cannot be translated: a place in the source, and a sentence. */
 export class UnsupportedSchema extends Error {

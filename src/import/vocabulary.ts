@@ -1,5 +1,5 @@
 import { closestKeyword, isAnnotation, isAssertion, isObject, schemasIn } from "../schema/keywords.ts";
-import { pointerTo } from "../json/pointer.ts";
+import { pointerTo } from "../json/field-path.ts";
 import type { Dialect, SourceDocument } from "./source.ts";
 
 type InnerSchemas = "schema" | "list" | "map" | "schema or list";

@@ -1,5 +1,3 @@
-import { pointerSteps } from "./pointer.ts";
-
 export type FieldPath = readonly (string | number)[];
 
 const IDENTIFIER = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u;
@@ -63,4 +61,18 @@ export function pathOf(pointer: string, document: unknown): FieldPath {
 export function childOf(value: unknown, step: string): unknown {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
   return (value as Record<string, unknown>)[step];
+}
+
+// JSON Pointers, RFC 6901.
+
+export function pointerSteps(pointer: string): string[] {
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** A pointer one step longer. */
+export function pointerTo(pointer: string, step: string | number): string {
+  return `${pointer}/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }

@@ -1,7 +1,6 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "./clock.ts";
-import { FairQueue } from "./fair-queue.ts";
-import { type ShareCaller, callerKey, Shares } from "./shares.ts";
+import { type ShareCaller, callerKey, Shares, FairQueue } from "./shares.ts";
 
 export interface ByteClaim {
   readonly bytes: number;

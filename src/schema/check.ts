@@ -14,7 +14,7 @@ import {
 } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
 import { budget, SCHEMA_LIMITS, StepsExceeded, VALIDATION_STEPS } from "./limits.ts";
-import { pointerTo } from "../json/pointer.ts";
+import { pointerTo } from "../json/field-path.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
 import { readSchemaSteps } from "./read.ts";
 import { compileDocumentSteps } from "./validate/compile.ts";

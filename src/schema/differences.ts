@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { pointerTo } from "../json/pointer.ts";
 import { isObject } from "./keywords.ts";
-import { childOf } from "../json/field-path.ts";
+import { childOf, pointerTo } from "../json/field-path.ts";
 
 /** One place where two schemas differ. */
 export type Difference =

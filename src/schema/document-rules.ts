@@ -2,8 +2,7 @@ import type { SchemaHolder } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
-import { fieldName, type FieldPath, pathOf } from "../json/field-path.ts";
-import { pointerTo } from "../json/pointer.ts";
+import { fieldName, type FieldPath, pathOf, pointerTo } from "../json/field-path.ts";
 import { shortened } from "./validate/errors.ts";
 
 /** What a schema is refused with: `invalid` with the place in it, as if the request held it in `schemata`. */

@@ -6,8 +6,7 @@ import { budget, SCHEMA_LIMITS, VALIDATION_STEPS } from "./limits.ts";
 import { type SchemaDocument, SchemaNode } from "./node.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
-import { childOf, pathOf } from "../json/field-path.ts";
-import { pointerSteps, pointerTo } from "../json/pointer.ts";
+import { childOf, pathOf, pointerSteps, pointerTo } from "../json/field-path.ts";
 import { faultsIn } from "./validate/faults.ts";
 
 /** The base address of a document without `$id`; relative ones are resolved against it. */

@@ -1,5 +1,5 @@
 import { EvregError } from "../domain/error.ts";
-import { FairQueue } from "../runtime/fair-queue.ts";
+import { FairQueue } from "../runtime/shares.ts";
 import type { Action, SchemaHolder, Schemata, SchemaWarning } from "../domain/action.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { checkSchemaSteps } from "../schema/check.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { keysOfText, keyTextOf, NO_KEY, orderKeysOf, WHOLE_KEY } from "../../src/domain/order-key.ts";
-import { pointerSteps } from "../../src/json/pointer.ts";
+import { pointerSteps } from "../../src/json/field-path.ts";
 
 function keyOf(json: string, pointer = "/k"): number {
   return orderKeysOf(Buffer.from(json), [pointerSteps(pointer)])[0]!;

@@ -18,8 +18,7 @@ import { JsonError } from "../../json/json-error.ts";
 import { isJsonText, readInput, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { memoize } from "../../schema/memoize.ts";
-import { type FieldPath } from "../../json/field-path.ts";
-import { pointerSteps } from "../../json/pointer.ts";
+import { type FieldPath, pointerSteps } from "../../json/field-path.ts";
 import { usageError } from "../usage-errors.ts";
 import { parseText } from "../../json/parse.ts";
 

@@ -12,7 +12,7 @@ import type { EvregError } from "../../domain/error.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { ActionsPort } from "../../evreg.ts";
 import { checkSchema } from "../../schema/check.ts";
-import { pointerSteps } from "../../json/pointer.ts";
+import { pointerSteps } from "../../json/field-path.ts";
 import type { Output } from "../io/output.ts";
 import { isOfListener } from "../listen/subscriptions.ts";
 import { type Declarations, type Declared, keyOf, nameOf, problemOf } from "./declarations.ts";

@@ -1,5 +1,4 @@
-import { type FieldPath, pathNamed } from "../../json/field-path.ts";
-import { pointerSteps } from "../../json/pointer.ts";
+import { type FieldPath, pathNamed, pointerSteps } from "../../json/field-path.ts";
 
 /** A member of a payload that somebody typed with its value. */
 interface TypedMember {

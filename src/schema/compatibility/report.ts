@@ -1,6 +1,5 @@
 import { type SchemaBreak, UNPROVEN } from "../../domain/action.ts";
-import { fieldName } from "../../json/field-path.ts";
-import { pointerTo } from "../../json/pointer.ts";
+import { fieldName, pointerTo } from "../../json/field-path.ts";
 import { quoted, requirementOf, shortened } from "../validate/errors.ts";
 import { isCheckedFormat } from "../validate/formats.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";

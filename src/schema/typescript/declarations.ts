@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { memoize } from "../memoize.ts";
-import { pointerSteps } from "../../json/pointer.ts";
+import { pointerSteps } from "../../json/field-path.ts";
 import type { SchemaNode } from "../node.ts";
 import { readSchema } from "../read.ts";
 import { commentOf } from "./literals.ts";

@@ -1,6 +1,6 @@
 import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
 import { keyTextOf, orderKeysOf, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
-import { pointerSteps } from "../../../json/pointer.ts";
+import { pointerSteps } from "../../../json/field-path.ts";
 import { SUBSCRIPTION_LIMITS } from "../../../model/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { loadPayloads, PAYLOAD_COLUMNS, type PayloadRequest } from "../events/payloads.ts";

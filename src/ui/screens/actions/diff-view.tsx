@@ -1,8 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RevisionBreak } from "../../../domain/action.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { type FieldPath, pathNamed } from "../../../json/field-path.ts";
-import { pointerTo } from "../../../json/pointer.ts";
+import { type FieldPath, pathNamed, pointerTo } from "../../../json/field-path.ts";
 import { Copy } from "../../parts/copy.tsx";
 import { Pieces } from "../../parts/json-view.tsx";
 import { Button, CodeBox, Segments } from "../../parts/layout.tsx";

@@ -1,8 +1,7 @@
 import { diffArrays } from "diff";
 import type { RevisionBreak } from "../../../domain/action.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { pathNamed } from "../../../json/field-path.ts";
-import { pointerSteps, pointerTo } from "../../../json/pointer.ts";
+import { pathNamed, pointerSteps, pointerTo } from "../../../json/field-path.ts";
 import { indentedLines, type Piece } from "../../parts/json-tokens.ts";
 
 /** A line of indented JSON, and where its value is. */
