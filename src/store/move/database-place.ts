@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { fileTimestamp } from "../../runtime/clock.ts";
-import { DatabaseConnection, type DatabaseSetup, PostgresSql } from "../postgres/connection.ts";
+import { DatabaseConnection, type DatabaseSetup } from "../postgres/connection.ts";
 import { ARRIVING, LAST_MOVED, makeTables, movedSchema } from "../postgres/make-tables.ts";
 import { IS_LIVING } from "../postgres/nodes.ts";
 import { FORM, SCHEMA } from "../postgres/tables.ts";
@@ -11,7 +11,6 @@ import { keysOf, linesIn, MOVED_TABLES } from "./moved-tables.ts";
 import {
   identify,
   type MoveEngine,
-  type MovePlace,
   mustBeBegun,
   type OpenSource,
   type OpenTarget,
@@ -49,31 +48,11 @@ const engine: MoveEngine = {
   },
 };
 
-function transaction<T>(
-  connection: DatabaseConnection,
-  begin: string,
-  work: (sql: Sql) => Promise<T>,
-): Promise<T> {
-  return connection.transaction(begin, async (client) => {
-    const result = await work(new PostgresSql(client, connection.prepares));
-    await client.query("COMMIT");
-    return result;
-  });
-}
-
 /** The address of a database, and whether it keeps statements. */
 type DatabaseAddress = Pick<DatabaseSetup, "url" | "prepares">;
 
 function setupFor(address: DatabaseAddress, schema: string): DatabaseSetup {
   return { ...address, schema, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
-}
-
-/** @param where what messages call it: the address without a password */
-export function databasePlace(address: DatabaseAddress, where: string): MovePlace {
-  return {
-    from: (act) => fromDatabase(address, where, act),
-    to: (source) => toDatabase(address, where, source),
-  };
 }
 
 async function withConnection<T>(
@@ -97,13 +76,14 @@ async function schemaOf(sql: Sql): Promise<string | undefined> {
   return schema ?? undefined;
 }
 
-async function fromDatabase<T>(
+/** @param where what messages call it: the address without a password */
+export async function fromDatabase<T>(
   address: DatabaseAddress,
   where: string,
   act: (source: OpenSource) => Promise<T>,
 ): Promise<T> {
   const place = await withConnection(address, SCHEMA, (connection) =>
-    transaction(connection, "BEGIN READ ONLY", async (sql) => {
+    connection.committed("BEGIN READ ONLY", async (sql) => {
       // Where there is no such schema, nothing in it is looked at.
       const schema = await schemaOf(sql);
       return schema === undefined
@@ -115,7 +95,7 @@ async function fromDatabase<T>(
   const { schema, isLive } = place;
   return await withConnection(address, schema, (connection) => {
     const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ${isLive ? " READ ONLY" : ""}`;
-    return transaction(connection, begin, async (sql) => {
+    return connection.committed(begin, async (sql) => {
       await sql.run("SET LOCAL idle_in_transaction_session_timeout = 0");
       if (!isLive) await lockAll(sql, where);
       const form = await sql.value<number>("SELECT form FROM turn");
@@ -153,9 +133,13 @@ async function lockAll(sql: Sql, where: string): Promise<void> {
   throw new EvregError("conflict", `A server on the database ${where} has just started. Run this again.`);
 }
 
-async function toDatabase(address: DatabaseAddress, where: string, source: SourceFacts): Promise<OpenTarget> {
+export async function toDatabase(
+  address: DatabaseAddress,
+  where: string,
+  source: SourceFacts,
+): Promise<OpenTarget> {
   await withConnection(address, SCHEMA, (connection) =>
-    transaction(connection, "BEGIN", async (sql) => {
+    connection.committed("BEGIN", async (sql) => {
       const begun = await sql.value<string | null>(`SELECT to_regnamespace('${ARRIVING}')::text`);
       mustBeBegun(begun !== null, source, `the database ${where}`);
       if ((await sql.value<string | null>(`SELECT to_regclass('${SCHEMA}.turn')::text`)) !== null) {
@@ -207,18 +191,18 @@ async function takeOver(
   { dataId }: SourceFacts,
 ): Promise<OpenTarget["transaction"]> {
   const mover = randomUUID();
-  await transaction(connection, "BEGIN", async (sql) => {
+  await connection.committed("BEGIN", async (sql) => {
     await identify(sql, dataId, `the database ${where}`, `run DROP SCHEMA ${ARRIVING} CASCADE there`);
     const insert =
       "INSERT INTO node (id, owner, serves, until, seen) VALUES (?, '{}', 0, clock_timestamp(), 0)";
     await sql.run(insert, mover);
   });
-  await transaction(connection, "BEGIN", async (sql) => {
+  await connection.committed("BEGIN", async (sql) => {
     // This waits for the transaction that the other one has under way.
     await sql.run("DELETE FROM node WHERE until < (SELECT until FROM node WHERE id = ?)", mover);
   });
   return (work) =>
-    transaction(connection, "BEGIN", async (sql) => {
+    connection.committed("BEGIN", async (sql) => {
       if ((await sql.first(OWN, mover)) === undefined) {
         const message = `Another move into the database ${where} was begun since, and goes on in the place of this one.`;
         throw new EvregError("conflict", message);

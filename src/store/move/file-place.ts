@@ -28,7 +28,6 @@ import { keysOf, linesIn } from "./moved-tables.ts";
 import {
   identify,
   type MoveEngine,
-  type MovePlace,
   mustBeBegun,
   type OpenSource,
   type OpenTarget,
@@ -52,16 +51,11 @@ const engine: MoveEngine = {
   },
 };
 
-/** A data folder or, to move from, a backup of one that a server has. */
-export function filePlace(path: string): MovePlace {
-  return {
-    async from<T>(act: (source: OpenSource) => Promise<T>): Promise<T> {
-      const stats = statSync(path, { throwIfNoEntry: false });
-      if (stats === undefined) throw new EvregError("not_found", `There is no folder or file ${path}.`);
-      return stats.isDirectory() ? await fromFolder(path, act) : await fromBackup(path, act);
-    },
-    to: (source) => toFolder(path, source),
-  };
+/** @param path a data folder, or a backup of one that a server has */
+export async function fromPath<T>(path: string, act: (source: OpenSource) => Promise<T>): Promise<T> {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) throw new EvregError("not_found", `There is no folder or file ${path}.`);
+  return stats.isDirectory() ? await fromFolder(path, act) : await fromBackup(path, act);
 }
 
 async function fromFolder<T>(folder: string, act: (source: OpenSource) => Promise<T>): Promise<T> {
@@ -133,7 +127,7 @@ function isNew(sql: SyncSql): boolean {
   return readForm(sql) === 0;
 }
 
-async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget> {
+export async function toFolder(folder: string, source: SourceFacts): Promise<OpenTarget> {
   prepareFolder(folder);
   const path = arrivingFile(folder);
   mustBeBegun(existsSync(path), source, `the data folder ${folder}`);

@@ -36,7 +36,8 @@ const SHOW_EVERY_MS = 250;
  * Moves all data from one place to another, where they get the same numbers and the same `data_id`; see `pass.ts`. Where a server
  * may go on meanwhile, it moves what there is, and is to be done again once that has stopped. It may be cut off anywhere, and is
  * then to be done again.
- * @throws EvregError those of `MovePlace`; `unavailable` where one of the two cannot be read or written
+ * @throws EvregError `not_found` without data; `conflict` while a server has them, or where the new place has data or those of another
+ * move; `usage` for data of another form; `unavailable` where one of the two cannot be read or written
  */
 export async function move({ from, to, signal, onProgress }: MoveRequest): Promise<MoveReport> {
   const progress = new MoveProgress();

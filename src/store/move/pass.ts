@@ -55,20 +55,6 @@ export interface OpenTarget {
 /** What a target has to know of the source. */
 export type SourceFacts = Pick<OpenSource, "dataId" | "kept">;
 
-export interface MovePlace {
-  /**
-   * Opens the data that are here for `act`. Once it has resolved, what `leave` did is durable.
-   * @throws EvregError `not_found` without data; `conflict` while a server has them and lets nobody read beside it; `usage` for
-   * data of another form
-   */
-  from<T>(act: (source: OpenSource) => Promise<T>): Promise<T>;
-  /**
-   * Opens the data that are to become those of the source, which may have been begun.
-   * @throws EvregError `conflict` where there are data already, or those of another move
-   */
-  to(source: SourceFacts): Promise<OpenTarget>;
-}
-
 /**
  * Refuses to move once more what was moved away before, where this is not the end of that move: others may have gone on with it.
  * @throws EvregError `conflict`

@@ -1,7 +1,14 @@
 import { StoreWorker } from "../thread/worker.ts";
-import { databasePlace } from "./database-place.ts";
-import { filePlace } from "./file-place.ts";
-import { continueNumbers, makeSame, type MovePlace, MoveProgress, type OpenTarget } from "./pass.ts";
+import { fromDatabase, toDatabase } from "./database-place.ts";
+import { fromPath, toFolder } from "./file-place.ts";
+import {
+  continueNumbers,
+  makeSame,
+  MoveProgress,
+  type OpenSource,
+  type OpenTarget,
+  type SourceFacts,
+} from "./pass.ts";
 import type { MoveReport, NamedPlace } from "./move.ts";
 
 async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuffer): Promise<MoveReport> {
@@ -9,8 +16,8 @@ async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuf
   const progress = new MoveProgress(memory);
   let target: OpenTarget | undefined;
   try {
-    const report = await placeOf(from).from(async (source) => {
-      target = await placeOf(to).to(source);
+    const report = await withSource(from, async (source) => {
+      target = await openTarget(to, source);
       const pass = await makeSame(source, target, progress);
       const moved = { data_id: source.dataId, ...pass };
       if (!source.isAtRest) return { ...moved, finished: false, kept: null };
@@ -25,8 +32,17 @@ async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuf
   }
 }
 
-function placeOf({ place, url, prepares }: NamedPlace): MovePlace {
-  return url === undefined ? filePlace(place) : databasePlace({ url, prepares }, place);
+/** Opens the data of a place for `act`. Once it has resolved, what `leave` did is durable. */
+function withSource<T>(
+  { place, url, prepares }: NamedPlace,
+  act: (source: OpenSource) => Promise<T>,
+): Promise<T> {
+  return url === undefined ? fromPath(place, act) : fromDatabase({ url, prepares }, place, act);
+}
+
+/** Opens the data that are to become those of the source, which may have been begun. */
+function openTarget({ place, url, prepares }: NamedPlace, source: SourceFacts): Promise<OpenTarget> {
+  return url === undefined ? toFolder(place, source) : toDatabase({ url, prepares }, place, source);
 }
 
 function opensNothing(): never {

@@ -58,7 +58,7 @@ const SETTINGS = [
 ];
 
 /** Has the driver take `sslmode` as PostgreSQL's own programs do: by itself it checks the certificate also for `require`. */
-export function withSslAsPostgres(url: string): string {
+function withSslAsPostgres(url: string): string {
   const address = new URL(url);
   if (address.searchParams.has("sslmode")) address.searchParams.set("uselibpqcompat", "true");
   return address.href;
@@ -141,6 +141,15 @@ export class DatabaseConnection {
       else await client.query("ROLLBACK").catch(() => this.#drop(client));
       throw failure;
     }
+  }
+
+  /** Does `work` in a transaction, and commits that. */
+  committed<T>(begin: string, work: (sql: PostgresSql) => Promise<T>): Promise<T> {
+    return this.transaction(begin, async (client) => {
+      const result = await work(new PostgresSql(client, this.prepares));
+      await client.query("COMMIT");
+      return result;
+    });
   }
 
   #drop(client: Client): void {
@@ -245,13 +254,8 @@ export class PostgresReader implements ReaderConnection {
   }
 
   answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
-    return this.connection.transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", async (client) => {
-      const result = await read(
-        workOn(new PostgresSql(client, this.connection.prepares), this.key, undefined),
-      );
-      await client.query("COMMIT");
-      return result;
-    });
+    const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    return this.connection.committed(begin, (sql) => read(workOn(sql, this.key, undefined)));
   }
 
   close(): Promise<void> {

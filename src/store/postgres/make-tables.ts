@@ -1,9 +1,9 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { EvregError, messageOf } from "../../domain/error.ts";
 import { shellWord } from "../../domain/formats.ts";
 import { EngineFailure } from "../sql/sql.ts";
-import { CONNECT_TIMEOUT_MS, type DatabaseSetup, withSslAsPostgres } from "./connection.ts";
+import { DatabaseConnection, type DatabaseSetup } from "./connection.ts";
 import { databaseFailure } from "./failure.ts";
 import { END_DEAD } from "./nodes.ts";
 import { FORM, MAKE, NEWEST_FORM, SCHEMA, STEPS } from "./tables.ts";
@@ -45,20 +45,11 @@ interface FoundTables {
   readonly turn: string | null;
 }
 
-async function makeOnce(
-  { url, statementTimeoutMs, schema: name = SCHEMA }: DatabaseSetup,
-  needsData: boolean,
-): Promise<void> {
-  const client = new Client({
-    connectionString: withSslAsPostgres(url),
-    application_name: "evreg",
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: statementTimeoutMs,
-  });
-  // The query that is under way fails as well, and says so.
-  client.on("error", () => undefined);
+async function makeOnce(setup: DatabaseSetup, needsData: boolean): Promise<void> {
+  const { schema: name = SCHEMA } = setup;
+  const connection = new DatabaseConnection(setup);
   try {
-    await client.connect();
+    const client = await connection.open();
     const { rows } = await client.query<FoundTables>(
       `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
         to_regnamespace('${name}')::text AS schema, to_regclass('${name}.turn')::text AS turn`,
@@ -82,8 +73,8 @@ async function makeOnce(
     if (schema === null) await client.query(`CREATE SCHEMA ${name}`);
     await client.query(`SET LOCAL search_path = ${name}, pg_catalog`);
     if (turn === null) await client.query(MAKE);
-    const { rows: turns } = await client.query<{ form: string }>("SELECT form FROM turn");
-    const form = Number(turns[0]?.form);
+    const { rows: turns } = await client.query<{ form: number }>("SELECT form FROM turn");
+    const form = turns[0]?.form ?? 0;
     if (form < FORM && needsData) {
       const message = `The database has evreg's tables in form ${form}. The start of a server brings them to form ${FORM}, which this evreg needs.`;
       throw new EvregError("usage", message);
@@ -95,7 +86,7 @@ async function makeOnce(
     }
     await client.query("COMMIT");
   } finally {
-    await client.end().catch(() => undefined);
+    await connection.close();
   }
 }
 
@@ -106,7 +97,7 @@ async function makeOnce(
 async function upgrade(client: Client): Promise<void> {
   await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
   // From here on all who write wait, and who begins to take part.
-  const { rows: turns } = await client.query<{ form: string }>("SELECT form FROM turn FOR UPDATE");
+  const { rows: turns } = await client.query<{ form: number }>("SELECT form FROM turn FOR UPDATE");
   // One that stood still takes part again only by a transaction, which finds the new form.
   await client.query(END_DEAD);
   const { rows: nodes } = await client.query<{ version: string }>(
@@ -118,7 +109,7 @@ async function upgrade(client: Client): Promise<void> {
     const message = `Nodes of version ${versions} have the database, which do not know the tables of this evreg. Start a version between the two in the place of each, then this one; or stop them all.`;
     throw new EvregError("usage", message);
   }
-  for (let form = Number(turns[0]!.form) + 1; form <= FORM; form += 1) {
+  for (let form = turns[0]!.form + 1; form <= FORM; form += 1) {
     const step = STEPS[form];
     if (step === undefined) {
       const message = `The database has evreg's tables in form ${form - 1}, which this evreg cannot bring to form ${form}. Start an older version on it once.`;
