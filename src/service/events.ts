@@ -53,11 +53,11 @@ async function shown(
   { deliveries = false }: EventQuery,
   { applications, payloads = true }: Pick<EventSelection, "applications" | "payloads">,
 ): Promise<readonly Event[]> {
-  const eventOf = payloads ? wholeEvent : eventWithoutPayload;
-  if (!deliveries || events.length === 0) return events.map(eventOf);
+  const found = events.map((event) => eventOf(event, payloads));
+  if (!deliveries || events.length === 0) return found;
   const ids = events.map(({ rowid }) => rowid);
   const counts = await store.events.countDeliveries(ids, applications);
-  return events.map((event, index) => ({ ...eventOf(event), deliveries: counts[index] ?? {} }));
+  return found.map((event, index) => ({ ...event, deliveries: counts[index] ?? {} }));
 }
 
 async function search(
@@ -141,7 +141,7 @@ export function eventReads(
     async get(id) {
       const event = await readable(id);
       if (event.payload === undefined) throw damagedEvent(id);
-      return { data: wholeEvent(event) };
+      return { data: eventOf(event) };
     },
     async deliveries(id) {
       return { data: await allOf(eventDeliveryPages(context, access, id)) };
@@ -161,12 +161,12 @@ function schemaIn(where: string): Schemata {
   throw malformedField("where", 'must be a JSON Schema: an object such as {"required":["country"]}', where);
 }
 
-function eventWithoutPayload({ rowid, action, payloadBytes, revision, timestamped }: StoredEvent): Event {
-  return { rowid, action, payload: payloadOf(undefined), payload_bytes: payloadBytes, revision, timestamped };
-}
-
-function wholeEvent({ rowid, action, payload, revision, timestamped }: StoredEvent): Event {
-  return { rowid, action, payload: payloadOf(payload), revision, timestamped };
+function eventOf(
+  { rowid, action, payload, payloadBytes, revision, timestamped }: StoredEvent,
+  isWhole = true,
+): Event {
+  const event = { rowid, action, payload: payloadOf(isWhole ? payload : undefined), revision, timestamped };
+  return isWhole ? event : { ...event, payload_bytes: payloadBytes };
 }
 
 function damagedEvent(id: number): EvregError {

@@ -141,11 +141,9 @@ type RecordNoun = "action" | "event" | "subscription" | "delivery" | "replay" | 
 export function notFound(
   record: RecordNoun,
   id: number | string,
-  {
-    field,
-    suggestion,
-  }: { readonly field?: string | undefined; readonly suggestion?: string | undefined } = {},
+  more: { readonly field?: string | undefined; readonly suggestion?: string | undefined } = {},
 ): EvregError {
+  const { field, suggestion } = more;
   const quoted = typeof id === "number" ? id : JSON.stringify(id.slice(0, 128).toWellFormed());
   const value = field === undefined && typeof id === "number" ? undefined : id;
   const details = omitUndefined({ record, field, value, suggestion });
