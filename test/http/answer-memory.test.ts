@@ -84,11 +84,7 @@ describe("memory for answers", () => {
 
 describe("over HTTP", () => {
   let harness: Harness | undefined;
-  const open: RawConnection[] = [];
-  afterEach(async () => {
-    for (const raw of open.splice(0)) raw.destroy();
-    await harness?.close();
-  });
+  afterEach(() => harness?.close());
 
   async function filled(options: HarnessOptions): Promise<(path: string) => string> {
     harness = await startHarness(options);
@@ -99,19 +95,13 @@ describe("over HTTP", () => {
     return (path) => `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\n\r\n`;
   }
 
-  async function connection(): Promise<RawConnection> {
-    const raw = await RawConnection.open(harness?.port ?? 0);
-    open.push(raw);
-    return raw;
-  }
-
   /** Asks for more than a connection holds, and reads nothing. Answers once the first parts are out. */
   async function unread(token: string): Promise<RawConnection> {
     const { owner } = harness!;
     const payload = RawJson.fromText(JSON.stringify({ text: "x".repeat(PAYLOAD_BYTES - 100) }));
     await owner.actions.create({ action: "long", application: "a", schemata: {} });
     await publishMany(owner, 400, { action: "long", payload });
-    const raw = await connection();
+    const raw = await RawConnection.open(harness!.port);
     raw.stopReading();
     raw.send(`GET /v1/events?limit=400 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\n\r\n`);
     return raw;
@@ -181,7 +171,7 @@ describe("over HTTP", () => {
     };
     const others = [listOf(await tokenOfAdmin()), listOf(await tokenOfAdmin())];
     await expect.poll(() => listing.length).toBe(2);
-    const raw = await connection();
+    const raw = await RawConnection.open(harness!.port);
     for (const path of ["/v1/events?limit=500", "/v1/actions", "/v1/subscriptions"]) {
       raw.send(get(path));
       expect((await raw.answer()).status, path).toBe(200);
@@ -194,7 +184,7 @@ describe("over HTTP", () => {
     const get = await filled({ answers: { answerBytes: 4_000_000, waitMs: 0 } });
     const list = get("/v1/events?limit=40&action=a.b");
     const stuck = await unread(/Bearer (\S+)/.exec(list)![1]!);
-    const other = await connection();
+    const other = await RawConnection.open(harness!.port);
     const statusOf = async (request: string): Promise<number> => {
       other.send(request);
       const answer = await other.answer();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Harness, startHarness } from "./harness.ts";
 import { type RawAnswer, RawConnection } from "./raw-connection.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
@@ -10,7 +10,6 @@ const BODY_MAX_BYTES = PAYLOAD_BYTES + 64 * 1024;
 let harness: Harness;
 let strict: Harness;
 let token: string;
-const open: RawConnection[] = [];
 
 beforeAll(async () => {
   harness = await startHarness({ http: { maxHeaderBytes: 4_096 } });
@@ -22,13 +21,10 @@ beforeAll(async () => {
   await harness.owner.actions.create({ action: "a.b", application: "app", schemata: { type: "object" } });
 });
 afterAll(() => Promise.all([harness.close(), strict.close()]));
-afterEach(() => {
-  for (const made of open.splice(0)) made.destroy();
-});
 
 async function connection({ port } = harness): Promise<RawConnection> {
   const made = await RawConnection.open(port);
-  open.push(made);
+  onTestFinished(() => made.destroy());
   return made;
 }
 
@@ -165,7 +161,7 @@ test("an event that was answered with 408 is not stored when its body completes"
   await strict.owner.actions.create({ action: "a.b", application: "app", schemata: { type: "object" } });
   const authorization = `Bearer ${await strict.token("publish")}`;
   const late = await RawConnection.open(strict.port, { halfOpen: true });
-  open.push(late);
+  onTestFinished(() => late.destroy());
   late.send(publish(EVENT, { authorization }).slice(0, -1));
   expectFailure(await late.answer(), 408);
   late.send("}");
