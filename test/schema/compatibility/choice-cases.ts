@@ -24,7 +24,13 @@ const referring = (name: "x" | "y"): Json => ({
   ...at({ allOf: [{ $ref: `#/definitions/${name}` }] }),
   definitions: { x: text, y: { ...text, maxLength: 3 } },
 });
-const A_OR_B = [kind("a"), kind("b")];
+const any = (...anyOf: readonly unknown[]): Json => ({ anyOf });
+const one = (...oneOf: readonly unknown[]): Json => ({ oneOf });
+const [A, B] = [object({ a: text }), object({ b: text })];
+const AB = object({ a: text, b: text });
+const [KIND_A, KIND_B] = [kind("a"), kind("b")];
+const KINDS = one(KIND_A, KIND_B);
+const [CLOSED_A, CLOSED_B] = [kind("a", {}, closed), kind("b", {}, closed)];
 
 /** Changes of schemas that combine others, refer to others or to themselves. */
 export const CHOICE_CASES: readonly RuleCase[] = [
@@ -32,68 +38,47 @@ export const CHOICE_CASES: readonly RuleCase[] = [
     "one more schema in allOf",
     "one schema less in allOf",
     [{ allOf: [text] }, { allOf: [text, { minLength: 1 }] }, "/allOf/1/minLength"],
-    [object({ a: text }), object({ a: text }, { allOf: [{ required: ["a"] }] }), "/allOf/0/required"],
+    [A, { ...A, allOf: [{ required: ["a"] }] }, "/allOf/0/required"],
   ),
   ...bothWays(
     "a branch taken from anyOf or oneOf",
     "a branch added to anyOf or oneOf",
-    [{ anyOf: [text, none] }, { anyOf: [text] }, "/anyOf"],
-    [{ oneOf: A_OR_B }, { oneOf: [kind("a")] }, "/oneOf"],
+    [any(text, none), any(text), "/anyOf"],
+    [KINDS, one(KIND_A), "/oneOf"],
   ),
-  ...atProperty("a branch taken from anyOf or oneOf", [
-    { anyOf: [text, whole, none] },
-    { anyOf: [text, none] },
-    "/anyOf",
-  ]),
-  ...atProperty("a branch added to anyOf or oneOf", [
-    { oneOf: A_OR_B },
-    { oneOf: [...A_OR_B, kind("c")] },
-    "/oneOf",
-  ]),
+  ...atProperty("a branch taken from anyOf or oneOf", [any(text, whole, none), any(text, none), "/anyOf"]),
+  ...atProperty("a branch added to anyOf or oneOf", [KINDS, one(KIND_A, KIND_B, kind("c")), "/oneOf"]),
   ...atProperty(
     "an optional property added in a branch",
-    [{ anyOf: [object({ a: text }), none] }, { anyOf: [object({ a: text, b: text }), none] }],
-    [{ oneOf: A_OR_B }, { oneOf: [kind("a", { x: text }), kind("b")] }],
+    [any(A, none), any(AB, none)],
+    [KINDS, one(kind("a", { x: text }), KIND_B)],
+    [one(CLOSED_A, CLOSED_B), one(kind("a", { x: text }, closed), CLOSED_B)],
+    [one(KIND_B, KIND_A), one(kind("a", { x: text }), kind("b", { y: whole }))],
+    [{ allOf: [A, B] }, { allOf: [object({ a: text, c: text }), B] }],
     [
-      { oneOf: [kind("a", {}, closed), kind("b", {}, closed)] },
-      { oneOf: [kind("a", { x: text }, closed), kind("b", {}, closed)] },
+      { if: KIND_A, then: A },
+      { if: KIND_A, then: AB },
     ],
-    [{ oneOf: [kind("b"), kind("a")] }, { oneOf: [kind("a", { x: text }), kind("b", { y: whole })] }],
-    [
-      { allOf: [object({ a: text }), object({ b: text })] },
-      { allOf: [object({ a: text, c: text }), object({ b: text })] },
-    ],
-    [
-      { if: kind("a"), then: object({ a: text }) },
-      { if: kind("a"), then: object({ a: text, b: text }) },
-    ],
-    [
-      { oneOf: [object({ a: object({ x: text }) }), none] },
-      { oneOf: [object({ a: object({ x: text, y: text }) }), none] },
-    ],
+    [one(object({ a: object({ x: text }) }), none), one(object({ a: object({ x: text, y: text }) }), none)],
   ),
   ...bothWays(
     "a branch narrowed",
     "a branch widened",
     [
-      { anyOf: [object({ a: { enum: [1, 2] } }), none] },
-      { anyOf: [object({ a: { enum: [1] } }), none] },
+      any(object({ a: { enum: [1, 2] } }), none),
+      any(object({ a: { enum: [1] } }), none),
       "/anyOf/0/properties/a/enum",
     ],
     [
-      { oneOf: [kind("a", { x: textOrNull }), kind("b")] },
-      { oneOf: [kind("a", { x: text }), kind("b")] },
+      one(kind("a", { x: textOrNull }), KIND_B),
+      one(kind("a", { x: text }), KIND_B),
       "/oneOf/0/properties/x/type",
     ],
-    [
-      { oneOf: A_OR_B },
-      { oneOf: [kind("a", { x: text }, { required: ["kind", "x"] }), kind("b")] },
-      "/oneOf/0/required",
-    ],
+    [KINDS, one(kind("a", { x: text }, { required: ["kind", "x"] }), KIND_B), "/oneOf/0/required"],
   ),
   ...atProperty("branches of a oneOf that come to overlap", [
-    { oneOf: [text, whole] },
-    { oneOf: [text, whole, { const: 1 }] },
+    one(text, whole),
+    one(text, whole, { const: 1 }),
     "/oneOf",
   ]),
   ...atProperty("not narrowed", [
@@ -104,7 +89,7 @@ export const CHOICE_CASES: readonly RuleCase[] = [
   ...atProperty(
     "not widened",
     [{ not: none }, { not: textOrNull }, "/not"],
-    [object({ a: text, b: text }), object({ a: text, b: text }, { not: { required: ["a", "b"] } }), "/not"],
+    [AB, { ...AB, not: { required: ["a", "b"] } }, "/not"],
   ),
   ...bothWays(
     "a then or else narrowed",
@@ -118,12 +103,9 @@ export const CHOICE_CASES: readonly RuleCase[] = [
   ),
   ...atProperty(
     "the same said in another way",
-    [{ allOf: [{ anyOf: [text, whole] }, { anyOf: [text, none] }] }, text],
-    [{ oneOf: A_OR_B }, { anyOf: [kind("b"), kind("a")] }],
-    [
-      { anyOf: [object({ a: text }), object({ a: whole })] },
-      { anyOf: [object({ a: whole }), object({ a: text })] },
-    ],
+    [{ allOf: [any(text, whole), any(text, none)] }, text],
+    [KINDS, any(KIND_B, KIND_A)],
+    [any(A, object({ a: whole })), any(object({ a: whole }), A)],
   ),
   ...rule(
     "a definition narrowed",
@@ -138,8 +120,8 @@ export const CHOICE_CASES: readonly RuleCase[] = [
     "a definition widened",
     [referring("y"), referring("x"), "/definitions/y/maxLength"],
     [
-      defined(object({ a: whole }), { p: { oneOf: [DEFINED, none] } }),
-      defined(object({ a: { type: "number" } }), { p: { oneOf: [DEFINED, none] } }),
+      defined(object({ a: whole }), { p: one(DEFINED, none) }),
+      defined(object({ a: { type: "number" } }), { p: one(DEFINED, none) }),
       "/definitions/d/properties/a/type",
     ],
   ),
@@ -175,5 +157,5 @@ export const CHOICE_CASES: readonly RuleCase[] = [
     chain({ enum: [1, 2] }),
     "/definitions/one/properties/value/enum",
   ]),
-  ...everywhere("nothing", [{ oneOf: [...A_OR_B, none] }, { oneOf: [...A_OR_B, none] }]),
+  ...everywhere("nothing", [one(KIND_A, KIND_B, none), one(KIND_A, KIND_B, none)]),
 ];
