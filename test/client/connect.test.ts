@@ -9,6 +9,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { otherServer } from "../support/other-server.ts";
+import { words } from "../support/words.ts";
 
 const EVENT = { action: "a", payload: RawJson.fromText("{}") };
 
@@ -45,12 +46,7 @@ async function unreachable(call: Promise<unknown>): Promise<string> {
 describe("the address", () => {
   test.each([
     "",
-    "nonsense",
-    "127.0.0.1:7480",
-    "ftp://127.0.0.1",
-    "http://user:pw@127.0.0.1",
-    "http://h/?a=1",
-    "http://h/#a",
+    ...words("nonsense 127.0.0.1:7480 ftp://127.0.0.1 http://user:pw@127.0.0.1 http://h/?a=1 http://h/#a"),
   ])("%j is refused", async (url) => {
     const { code, message } = await failure(Promise.resolve().then(() => connect({ url })));
     expect(code).toBe("usage");

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { CONFIG_KEYS } from "../../src/config/keys.ts";
+import { CONFIG_KEYS, KEY_BY_PATH } from "../../src/config/keys.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { EvregError } from "../../src/domain/error.ts";
 
@@ -39,51 +39,44 @@ test("an unknown key is refused, and an old encryption key needs a new one", asy
   for (const message of [bad, inFile, alone]) expect(message).not.toMatch(/c2VjcmV0|abab/);
 });
 
-describe("a file's mistake is reported with its key, line and column, and what is allowed", () => {
+describe("a file's mistake is reported with its key, line and column", () => {
   test.each([
-    ["port: 70000", "1:7: port must be a whole number from 0 to 65535, not 70000"],
-    ["port: '7480'", '1:7: port must be a whole number from 0 to 65535, not "7480"'],
-    ["port:", "1:6: port must be a whole number from 0 to 65535, not null"],
+    ["port: 70000", "1:7", "port", "70000"],
+    ["port: '7480'", "1:7", "port", '"7480"'],
+    ["port:", "1:6", "port", "null"],
+    ["host: http://a", "1:7", "host", '"http://a"'],
+    ["auth: { mode: of }", "1:15", "auth.mode", '"of"'],
+    ["delivery:\n  allowHttp: yes", "2:14", "delivery.allowHttp", '"yes"'],
     [
-      "host: http://a",
-      '1:7: host must be an IP address or a host name, without scheme, brackets or port, not "http://a"',
+      "delivery: { allowNetworks: [10.0.0.0/8, 10.0.0.0/33] }",
+      "1:28",
+      "delivery.allowNetworks",
+      '["10.0.0.0/8","10.0.0.0/33"]',
     ],
-    ["auth: { mode: of }", '1:15: auth.mode must be one of token, off, not "of"'],
-    ["delivery:\n  allowHttp: yes", '2:14: delivery.allowHttp must be true or false, not "yes"'],
-    [
-      "delivery:\n  allowNetworks: [10.0.0.0/8, 10.0.0.0/33]",
-      '2:18: delivery.allowNetworks must be a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8, one address as 10.0.0.1/32 or ::1/128, not ["10.0.0.0/8","10.0.0.0/33"]',
-    ],
-    ["delivery:\n  allowNetworks: 10.0.0.0/8", /2:18: delivery\.allowNetworks must be a list/],
-    [
-      "delivery: { disableAfter: 5 }",
-      "1:27: delivery.disableAfter must be a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d, or off, not 5",
-    ],
-    [
-      "delivery: { retrySchedule: [0s, soon] }",
-      '1:28: delivery.retrySchedule must be a list of 1 to 20 waits such as [0s, 5s, 1m, 10m, 1h], each at most 7d, not ["0s","soon"]',
-    ],
-    ["delivery: { retrySchedule: [] }", /1:28: delivery\.retrySchedule must be a list of 1 to 20 waits/],
-    ["delivery: { retrySchedule: [8d] }", /1:28: delivery\.retrySchedule must be a list of 1 to 20 waits/],
-    ["delivery: { retrySchedule: 5s }", /1:28: delivery\.retrySchedule must be a list of 1 to 20 waits/],
-    ["delivery: { maxRetries: 21 }", /1:25: delivery\.maxRetries must be a whole number from 0 to 20/],
+    ["delivery: { allowNetworks: 10.0.0.0/8 }", "1:28", "delivery.allowNetworks", '"10.0.0.0/8"'],
+    ["delivery: { disableAfter: 5 }", "1:27", "delivery.disableAfter", "5"],
+    ["delivery: { retrySchedule: [0s, soon] }", "1:28", "delivery.retrySchedule", '["0s","soon"]'],
+    ["delivery: { retrySchedule: [] }", "1:28", "delivery.retrySchedule", "[]"],
+    ["delivery: { retrySchedule: [8d] }", "1:28", "delivery.retrySchedule", '["8d"]'],
+    ["delivery: { retrySchedule: 5s }", "1:28", "delivery.retrySchedule", '"5s"'],
+    ["delivery: { maxRetries: 21 }", "1:25", "delivery.maxRetries", "21"],
+    ["limits: { payloadBytes: 1 }", "1:25", "limits.payloadBytes", "1"],
+    ["retention: { events: 30 }", "1:22", "retention.events", "30"],
+    ["retention: { events: 0d }", "1:22", "retention.events", '"0d"'],
+    ["retention: { events: 90s }", "1:22", "retention.events", '"90s"'],
+    ["retention: { events: 36501d }", "1:22", "retention.events", '"36501d"'],
+    ["data: ''", "1:7", "data", '""'],
+  ])("and what is allowed: %j", (file, place, path, value) => {
+    const { allowed } = KEY_BY_PATH.get(path)!.kind;
+    return expectMistake({ file }, `evreg.config.yaml:${place}: ${path} must be ${allowed}, not ${value}`);
+  });
+
+  test.each([
     ["remote: { url: 'ftp://a' }", /1:16: remote\.url must be an http: or https: address/],
     [
       "remote: { url: 'http://me:pw@a' }",
       "1:16: remote.url must be an http: or https: address without user name, query or fragment",
     ],
-    [
-      "limits: { payloadBytes: 1 }",
-      /1:25: limits\.payloadBytes must be a whole number from 2 to 16777216, not 1$/,
-    ],
-    [
-      "retention: { events: 30 }",
-      "1:22: retention.events must be a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d, not 30",
-    ],
-    ["retention: { events: 0d }", /1:22: retention\.events must be a whole number of/],
-    ["retention: { events: 90s }", /1:22: retention\.events must be a whole number of/],
-    ["retention: { events: 36501d }", /1:22: retention\.events must be a whole number of/],
-    ["data: ''", /1:7: data must be the path of a folder/],
     ["hostt: a", "1:1: hostt is not a key of evreg; did you mean host?"],
     ["timeoutMs: 5", "1:1: timeoutMs is not a key of evreg; did you mean delivery.timeoutMs?"],
     [

@@ -5,6 +5,7 @@ import { JsonError } from "../../src/json/json-error.ts";
 import { parseJson } from "../../src/json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../../src/json/scanner.ts";
 import { lengthOf } from "../faults/length.ts";
+import { words } from "../support/words.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
@@ -20,25 +21,14 @@ function refusal(input: string | Uint8Array, options = {}): EvregError {
 
 describe("validity", () => {
   const accepted = [
-    "0",
-    "-0",
-    "-0.0e+10",
-    "12.5E-3",
-    "1e400",
-    "12345678901234567890",
-    '""',
-    '"a\\"b\\\\c\\/d\\b\\f\\n\\r\\t"',
+    ...words(String.raw`
+      0 -0 -0.0e+10 12.5E-3 1e400 12345678901234567890 "" "a\"b\\c\/d\b\f\n\r\t" true [] {} [1,[2,[3]],{"a":[]}]
+      {"":1,"a":{"":2}} {"__proto__":{"x":1},"constructor":2}`),
     '"\\ud83d\\ude00 \\uD83D\\uDE00 \\u00e9 \\uFFFF"',
     '"é 😀 \u007f \u2028"',
-    "true",
     " \t\r\nnull\n ",
-    "[]",
-    "{}",
     "[ ]",
     "{ }",
-    '[1,[2,[3]],{"a":[]}]',
-    '{"":1,"a":{"":2}}',
-    '{"__proto__":{"x":1},"constructor":2}',
     "[" + '{"a":1},'.repeat(1_000) + "0]",
   ];
   test.each(accepted)("%s", (text) => {
@@ -107,13 +97,9 @@ describe("validity", () => {
 
 describe("documents that would be altered", () => {
   const duplicates = [
-    '{"a":1,"a":1}',
-    '{"a":1,"\\u0061":2}',
-    '{"\\u0061":1,"b":0,"a":2}',
-    '{"\\/":1,"/":2}',
-    '{"":1,"":2}',
-    '{"x":{"a":1,"b":[{"c":1,"c":2}]}}',
-    '{"é":1,"\\u00e9":2}',
+    ...words(String.raw`
+      {"a":1,"a":1} {"a":1,"\u0061":2} {"\u0061":1,"b":0,"a":2} {"\/":1,"/":2} {"":1,"":2} {"é":1,"\u00e9":2}
+      {"x":{"a":1,"b":[{"c":1,"c":2}]}}`),
     ...[16, 17, 18].flatMap((count) => [lastTwice(count, "k1"), lastTwice(count, "\\u006b1")]),
     `{"a":{${Array.from({ length: 20 }, (_, i) => `"k${i}":{"x":${i}}`).join()}},"b":1,"b":2}`,
     `{${Array.from({ length: 40 }, (_, i) => `"k${i}":${i}`).join()},"k17":0}`,
@@ -135,15 +121,10 @@ describe("documents that would be altered", () => {
     (text) => expect(() => scanJson(bytes(text))).not.toThrow(),
   );
 
-  test.each([
-    '"\\ud800"',
-    '"\\udc00"',
-    '"\\ud83dx"',
-    '"\\ud83d\\u0041"',
-    '"\\ude00\\ud83d"',
-    '{"\\udfff":1}',
-    '["\\ud800\\ud800\\udc00"]',
-  ])("a lone surrogate is refused: %s", (text) =>
+  test.each(
+    words(String.raw`
+      "\ud800" "\udc00" "\ud83dx" "\ud83d\u0041" "\ude00\ud83d" {"\udfff":1} ["\ud800\ud800\udc00"]`),
+  )("a lone surrogate is refused: %s", (text) =>
     expect(refusal(text).details["reason"]).toBe("lone_surrogate"),
   );
 
