@@ -1,43 +1,26 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
-import { commandLine } from "../support/command-line.ts";
+import { existsSync, mkdirSync } from "node:fs";
+import { expect, test } from "vitest";
 import { crashed, damageCommit, putFiles } from "../store/open-file.ts";
-import { temporaryFolder } from "../support/program.ts";
+import { useFolder } from "../support/command-line.ts";
 
-const folder = temporaryFolder();
-const { run, json } = commandLine(folder.path, {});
+const { at, json, expectEach } = useFolder();
 
-afterAll(() => folder.remove());
-
-test("a migration can be shown without being done", async () => {
-  const file = join(folder.path, "evreg.db");
-  const here = ["--data", folder.path];
-  const { data: planned } = await json(["migrate", "--dry-run", ...here]);
+test("a migration can be shown without being done, and a missing folder has no format to show", async () => {
+  const here = "--data made";
+  const { data: planned } = await json(`migrate --dry-run ${here}`);
   expect(planned).toMatchObject({ exists: false, current: 0, applied: [] });
-  expect(existsSync(file)).toBe(false);
-  const shown = await run(["migrate", "--dry-run", ...here]);
-  expect(shown.stdout).toMatch(/^To do +24 /m);
-  expect(shown.stdout).not.toContain("Done now");
-
-  const done = await run(["migrate", ...here]);
-  expect(done).toMatchObject({ code: 0, stderr: "" });
-  expect(done.stdout).toMatch(/^To do +nothing$/m);
-  expect(done.stdout).toMatch(/^Done now +24$/m);
-  const { data: status } = await json<{ current: number; latest: number }>(["migrate", "--status", ...here]);
-  expect(status).toMatchObject({ file, exists: true, pending: [] });
+  expect(existsSync(at("made/evreg.db"))).toBe(false);
+  await expectEach([
+    [`migrate --dry-run ${here}`, 0, /^(?!.*Done now).*^To do +24 /ms],
+    [`migrate ${here}`, 0, /^To do +nothing\n(?:.*\n)*Done now +24$/m, ""],
+    ["migrate --status --data nowhere", 3, "", /^Error: There is no data folder .*nowhere\. /],
+  ]);
+  const { data: status } = await json<{ current: number; latest: number }>(`migrate --status ${here}`);
+  expect(status).toMatchObject({ file: at("made/evreg.db"), exists: true, pending: [] });
   expect(status.current).toBe(status.latest);
 });
 
-test("a missing folder has no format to show", async () => {
-  const outcome = await run(["migrate", "--status", "--data", join(folder.path, "nowhere")]);
-  expect(outcome).toMatchObject({ code: 3, stdout: "" });
-  expect(outcome.stderr).toMatch(/^Error: There is no data folder .*nowhere\. /);
-});
-
 test("every command reports a damaged log, and it is given up only on request", async () => {
-  const other = temporaryFolder();
-  const here = ["--data", other.path];
   const files = await crashed(async (connection) => {
     for (let n = 0; n < 20; n += 1) {
       await connection.write((sql) =>
@@ -50,16 +33,17 @@ test("every command reports a damaged log, and it is given up only on request", 
     }
   });
   damageCommit(files.wal, 4);
-  putFiles(other.path, files);
-  for (const words of [["events"], ["migrate"], ["backup", join(other.path, "copy")]]) {
-    const { code, stderr } = await run([...words, ...here]);
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining("evreg.db-wal is damaged") });
-  }
-  const looked = await run(["doctor", ...here]);
-  expect(looked).toMatchObject({ code: 1, stdout: expect.stringMatching(/problem +data +.*is damaged/) });
-  const done = await run(["migrate", "--accept-loss", ...here]);
-  expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining("Warning: The data go on without") });
-  const { data: tokens } = await json<readonly unknown[]>(["tokens", ...here]);
+  mkdirSync(at("damaged"), { mode: 0o700 });
+  putFiles(at("damaged"), files);
+  const here = "--data damaged";
+  const damaged = /evreg\.db-wal is damaged/;
+  await expectEach([
+    [`events ${here}`, 1, undefined, damaged],
+    [`migrate ${here}`, 1, undefined, damaged],
+    [`backup copy ${here}`, 1, undefined, damaged],
+    [`doctor ${here}`, 1, /problem +data +.*is damaged/],
+    [`migrate --accept-loss ${here}`, 0, undefined, /Warning: The data go on without/],
+  ]);
+  const { data: tokens } = await json<readonly unknown[]>(`tokens ${here}`);
   expect(tokens).toHaveLength(4);
-  other.remove();
 });

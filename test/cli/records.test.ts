@@ -1,22 +1,21 @@
-import { existsSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
-import { RawJson } from "../../src/json/raw-json.ts";
-import { useServed } from "../support/served.ts";
 import { runProgram } from "../support/program.ts";
+import { publish, register } from "../support/records.ts";
+import { useServed } from "../support/served.ts";
 
 const SCHEMA = {
   type: "object",
   properties: { id: { type: "integer" }, note: { type: "string" } },
   required: ["id"],
 };
-const HANDLER = "http://127.0.0.1:9/hook";
+const HANDLER = "--handler http://127.0.0.1:9/hook";
 
 const served = useServed(async ({ evreg }) => {
-  await evreg.actions.create({ action: "order.created", application: "shop", schemata: SCHEMA });
-  await evreg.actions.create({ action: "order.shipped", application: "shop", schemata: { type: "object" } });
+  await register(evreg, "order.created", SCHEMA);
+  await register(evreg, "order.shipped");
 });
-const { folder, data, run, json, expectEach } = served;
+const { data, run, json, expectEach, write } = served;
 
 test("--json prints the API's answer byte for byte, jsonl its records, and a table is for people", async () => {
   const answer = await (await fetch(`${served.server.url}/v1/actions`)).text();
@@ -33,24 +32,13 @@ test("--json prints the API's answer byte for byte, jsonl its records, and a tab
 });
 
 test("a schema comes from a file or stdin, as JSON or YAML, with warnings for what checks nothing", async () => {
-  writeFileSync(join(folder, "schema.yaml"), "type: object\nproperties:\n  id: {type: integer}\n");
+  write("schema.yaml", "type: object\nproperties:\n  id: {type: integer}\n");
   const warned = { input: '{"type": "object", "requird": ["id"]}' };
-  const more = "--application shop";
+  const create = "actions create --application shop";
   await expectEach([
-    [
-      `actions create a.yaml ${more} --schema schema.yaml --json`,
-      0,
-      /"schemata":\{"type":"object","prop/,
-      "",
-    ],
-    [
-      `actions create a.stdin ${more} --schemata - --json`,
-      0,
-      /"integer"/,
-      "",
-      { input: JSON.stringify(SCHEMA) },
-    ],
-    [`actions create a.slip ${more} --schema -`, 0, /^(?!.*Warning)/s, /^Warning: .*requird/, warned],
+    [`${create} a.yaml --schema schema.yaml --json`, 0, /"schemata":\{"type":"object","prop/, ""],
+    [`${create} a.stdin --schemata - --json`, 0, /"integer"/, "", { input: JSON.stringify(SCHEMA) }],
+    [`${create} a.slip --schema -`, 0, /^(?!.*Warning)/s, /^Warning: .*requird/, warned],
   ]);
 });
 
@@ -77,18 +65,13 @@ test("a refused change of an action reports why, and ends with the exit code for
 });
 
 test("a filter comes from a file or stdin, is checked, and is removed with none", async () => {
-  await served.evreg.actions.create({ action: "a.sifted", application: "shop", schemata: {} });
-  writeFileSync(join(folder, "filter.yaml"), "required: [id]\nrequird: [x]\n");
-  const create =
-    "subscriptions create --application billing --subscription sifted --action a.sifted --handler";
+  await register(served.evreg, "a.sifted");
+  write("filter.yaml", "required: [id]\nrequird: [x]\n");
+  const create = `subscriptions create --application billing --subscription sifted --action a.sifted ${HANDLER}`;
   const update = "subscriptions update billing/sifted --filter";
+  const shown = /^Filter +\{"required":\["id"\],"requird":\["x"\]\}$/m;
   await expectEach([
-    [
-      `${create} ${HANDLER} --filter filter.yaml`,
-      0,
-      /^Filter +\{"required":\["id"\],"requird":\["x"\]\}$/m,
-      /^Warning: .*requird/m,
-    ],
+    [`${create} --filter filter.yaml`, 0, shown, /^Warning: .*requird/m],
     [`${update} -`, 1, "", /stdin: \/type: must be one of/, { input: '{"type": "strin"}' }],
   ]);
   const changed = await json(`${update} -`, { input: '{"requird": ["id"]}' });
@@ -110,7 +93,7 @@ test("a filter comes from a file or stdin, is checked, and is removed with none"
 test("a subscription can be created, shown, paused, resumed and deleted; its secret is printed once", async () => {
   const name = "billing/invoices";
   const create = "subscriptions create --application billing --subscription invoices --action order.created";
-  const created = await run(`${create} --handler ${HANDLER} --max-retries 3`);
+  const created = await run(`${create} ${HANDLER} --max-retries 3`);
   const secret = /^Secret +(whsec_\S+)$/m.exec(created.stdout)?.[1] ?? "none";
   expect(created).toMatchObject({ code: 0, stderr: expect.stringContaining("shown only now") });
   expect(created.stderr).not.toContain(secret);
@@ -153,12 +136,9 @@ test("a token is printed once, listed without its value, and can be revoked", as
 });
 
 test("colour is used on a terminal: not in a pipe, not with NO_COLOR, but when forced", async () => {
-  const [piped, forced] = await Promise.all([
-    run("actions", { env: { NO_COLOR: "" } }),
-    run("actions", { env: { NO_COLOR: "", FORCE_COLOR: "1" } }),
-  ]);
-  expect(piped.stdout).not.toContain("\u001b");
-  expect(forced.stdout).toContain("\u001b[1m");
+  const env = { NO_COLOR: "" };
+  expect((await run("actions", { env })).stdout).not.toContain("\u001b");
+  expect((await run("actions", { env: { ...env, FORCE_COLOR: "1" } })).stdout).toContain("\u001b[1m");
 });
 
 test.skipIf(!existsSync("/dev/full"))("output that cannot be written is an error", async () => {
@@ -172,28 +152,19 @@ test.skipIf(!existsSync("/dev/full"))("output that cannot be written is an error
 
 test("names and payloads cannot control the terminal", async () => {
   const evil = '{"id":2,"note":"\\u001b]0;gotcha\\u0007 and \u009b31m raw"}';
-  const { data: event } = await served.evreg.events.publish({
-    action: "order.shipped",
-    payload: RawJson.fromText(evil),
-  });
-  const [record, list] = await Promise.all([run(`events get ${event.rowid}`), run("events")]);
-  // oxlint-disable-next-line no-control-regex
-  for (const { stdout } of [record, list]) expect(stdout).not.toMatch(/[\u001b\u0007\u009b]/);
-  expect((await run(`events get ${event.rowid} --json`)).stdout).toContain(evil);
+  const { rowid } = await publish(served.evreg, "order.shipped", evil);
+  for (const line of [`events get ${rowid}`, "events"])
+    // oxlint-disable-next-line no-control-regex
+    expect((await run(line)).stdout).not.toMatch(/[\u001b\u0007\u009b]/);
+  expect((await run(`events get ${rowid} --json`)).stdout).toContain(evil);
 });
 
 test("an incomplete table says so in a pipe too", async () => {
-  const { evreg } = served;
-  const event = { action: "order.shipped", payload: RawJson.fromValue({ id: 5 }) };
-  await evreg.events.publishBatch([event, event, event]);
-  const words = ["events", "--action", "order.shipped", "--limit", "2"];
-  const [all, two, program] = await Promise.all([
-    run("events --action order.shipped"),
-    run(words),
-    run([...words, "--output", "jsonl"]),
+  for (let count = 0; count < 3; count += 1) await publish(served.evreg, "order.shipped", '{"id":5}');
+  const two = "events --action order.shipped --limit 2";
+  await expectEach([
+    ["events --action order.shipped", 0, undefined, ""],
+    [two, 0, undefined, new RegExp(`^2 of \\d+ events shown\\. Next page: evreg ${two} --after \\d+\\n$`)],
+    [`${two} --output jsonl`, 0, undefined, ""],
   ]);
-  expect([all.stderr, program.stderr]).toEqual(["", ""]);
-  expect(two.stderr).toMatch(
-    /^2 of \d+ events shown\. Next page: evreg events --action order\.shipped --limit 2 --after \d+\n$/,
-  );
 });
