@@ -1,25 +1,21 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { existsSync, mkdirSync } from "node:fs";
+import { delimiter } from "node:path";
 import { expect, test } from "vitest";
 import type { Outcome } from "../support/program.ts";
 import { serveHere } from "../support/server.ts";
 import { useServed } from "../support/served.ts";
 
 const served = useServed(undefined, { dev: false });
-const { folder: home, run } = served;
-const [openData, withoutPage] = ["open", "without"].map((name) => join(home, name));
+const { at, read, write, run, expectEach } = served;
+const begins = (text: string): boolean => text.startsWith(`${served.server.url}/ui/#code=`);
 
 /** With a program in the place of the one that opens addresses, which writes down what it is given. */
-async function openWith(script: string, ...words: readonly string[]): Promise<Outcome & { seen: string }> {
-  const [bin, seen] = [join(home, "bin"), join(home, "seen")];
-  mkdirSync(bin, { recursive: true });
-  for (const name of ["xdg-open", "open"]) {
-    writeFileSync(join(bin, name), `#!/bin/sh\nprintf '%s\\n' "$@" > '${seen}'\n${script}\n`);
-    chmodSync(join(bin, name), 0o755);
-  }
-  const env = { PATH: `${bin}${delimiter}${process.env["PATH"]}`, SSH_CONNECTION: "" };
-  const outcome = await run(["open", ...words], { env });
-  return { ...outcome, seen: existsSync(seen) ? readFileSync(seen, "utf8") : "" };
+async function openWith(script: string): Promise<Outcome & { seen: string }> {
+  const text = `#!/bin/sh\nprintf '%s\\n' "$@" > '${at("seen")}'\n${script}\n`;
+  for (const name of ["xdg-open", "open"]) write(`bin/${name}`, text, 0o755);
+  const env = { PATH: `${at("bin")}${delimiter}${process.env["PATH"]}`, SSH_CONNECTION: "" };
+  const outcome = await run("open", { env });
+  return { ...outcome, seen: existsSync(at("seen")) ? read("seen") : "" };
 }
 
 const codeIn = (text: string): string => /#code=([0-9A-Za-z]{38})\n/.exec(text)?.[1] ?? "";
@@ -27,7 +23,7 @@ const codeIn = (text: string): string => /#code=([0-9A-Za-z]{38})\n/.exec(text)?
 test("opens the page with a code, which it prints nowhere", async () => {
   const { code, stdout, stderr, seen } = await openWith("exit 0");
   expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
-  expect(seen.startsWith(`${served.server.url}/ui/#code=`)).toBe(true);
+  expect(begins(seen)).toBe(true);
   expect(stderr).toBe(`Opened ${served.server.url}/ui/ in the browser.\n`);
   const { data: given } = await served.evreg.tokens.exchangeCode({ code: codeIn(seen) });
   expect(given).toMatchObject({ name: "browser", scopes: ["admin"] });
@@ -39,10 +35,7 @@ test("prints the address where no browser is, or none is asked for", async () =>
   expect(failed.stderr).toMatch(/^No browser could be opened here\..+\nIt signs a browser in, once, until /);
   expect(failed.stdout).toBe(failed.seen);
   const { code, stdout, stderr } = await run("open --no-browser");
-  expect({ code, start: stdout.startsWith(`${served.server.url}/ui/#code=`) }).toEqual({
-    code: 0,
-    start: true,
-  });
+  expect([code, begins(stdout)]).toEqual([0, true]);
   expect(stderr).toMatch(/^It signs a browser in, once, until \d{4}-/);
   await served.evreg.tokens.exchangeCode({ code: codeIn(stdout) });
 });
@@ -62,21 +55,20 @@ test("tells programs the address", async () => {
 
 test("gives what the token of the command may do, at whatever server", async () => {
   const { token } = (await served.evreg.tokens.create({ name: "narrow", scopes: ["read:shop"] })).data;
-  const { stdout } = await run(["open", "--no-browser", "--url", `${served.server.url}/`, "--token", token]);
-  expect(stdout.startsWith(`${served.server.url}/ui/#code=`)).toBe(true);
+  const { stdout } = await run(`open --no-browser --url ${served.server.url}/ --token ${token}`);
+  expect(begins(stdout)).toBe(true);
   const { data: given } = await served.evreg.tokens.exchangeCode({ code: codeIn(stdout) });
   expect(given.scopes).toEqual(["read:shop"]);
 });
 
 test("needs no code where no token is needed, and says where there is no page and no server", async () => {
-  for (const folder of [openData!, withoutPage!]) mkdirSync(folder, { mode: 0o700 });
-  const open = await serveHere(openData!, { dev: true });
-  const without = await serveHere(withoutPage!, { changes: { ui: { enabled: false } } });
-  const { stdout, stderr } = await run(["open", "--no-browser", "--data", openData!]);
-  expect({ stdout, stderr }).toEqual({ stdout: `${open.url}/ui/\n`, stderr: "" });
-  const refused = await run(["open", "--data", withoutPage!]);
-  expect(refused).toMatchObject({ code: 5, stdout: "", stderr: expect.stringContaining("ui.enabled") });
+  for (const name of ["open", "without"]) mkdirSync(at(name), { mode: 0o700 });
+  const open = await serveHere(at("open"), { dev: true });
+  const without = await serveHere(at("without"), { changes: { ui: { enabled: false } } });
+  await expectEach([
+    ["open --no-browser --data open", 0, `${open.url}/ui/\n`, ""],
+    ["open --data without", 5, "", /ui\.enabled/],
+  ]);
   await Promise.all([open.stop(), without.stop()]);
-  const alone = await run(["open", "--data", openData!]);
-  expect(alone).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("needs a server") });
+  await expectEach([["open --data open", 2, "", /needs a server/]]);
 });

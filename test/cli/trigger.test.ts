@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import type { Event } from "../../src/domain/event.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { register, subscribe } from "../support/records.ts";
 import { useServed } from "../support/served.ts";
 
 const SCHEMA = {
@@ -14,25 +15,22 @@ const SCHEMA = {
 };
 let receiver: Receiver;
 
-const { run, json } = useServed(async ({ evreg }) => {
+const { run, json, expectEach } = useServed(async ({ evreg }) => {
   receiver = await startReceiver();
-  await evreg.actions.create({ action: "order.created", application: "shop", schemata: SCHEMA });
-  const names = { application: "billing", subscription: "invoices", action: "order.created" };
-  await evreg.subscriptions.create({ ...names, handler: receiver.url });
+  await register(evreg, "order.created", SCHEMA);
+  await subscribe(evreg, "invoices", { handler: receiver.url });
 });
 afterAll(() => receiver.close());
 
 type Published = Omit<Event, "payload"> & { readonly payload: Record<string, unknown> };
 
 test("a made-up event is published, delivered and shown as publish shows it", async () => {
-  const words = ["trigger", "order.created", "--wait"];
-  const { data, meta } = await json<Published>(words);
+  const { data, meta } = await json<Published>("trigger order.created --wait");
   expect(meta).toMatchObject({ outcome: "delivered" });
   const [sent] = await receiver.received(1);
   expect(JSON.parse(sent!.body.toString("utf8"))).toMatchObject({ payload: data.payload });
-  const { stdout } = await run([...words, "--seed", "7"]);
-  expect(stdout).toMatch(/^Payload\b.*\n[^]*"customer":/m);
-  expect(stdout).toMatch(/^ *\d+ +\d+ +order\.created +billing\/invoices +delivered /m);
+  const shown = /^Payload\b.*\n[^]*"customer":[^]*^ *\d+ +\d+ +order\.created +billing\/invoices +delivered /m;
+  await expectEach([["trigger order.created --wait --seed 7", 0, shown]]);
 });
 
 test("the same seed makes the same event, so a key makes it safe to repeat", async () => {
