@@ -1,10 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { announcement } from "../../src/commands/serve.ts";
 import { commandLine } from "../support/command-line.ts";
 import {
+  type Outcome,
   type RunningProgram,
   runProgram,
   startCommand,
@@ -13,6 +14,7 @@ import {
 } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
+const TOKEN = `evreg_${"a".repeat(36)}`;
 const home = temporaryFolder();
 let running: RunningProgram;
 beforeAll(async () => {
@@ -78,49 +80,44 @@ test("without a terminal the server writes log lines only, to stderr, and ends w
   expect(lines.at(-1)).toMatchObject({ msg: "stopped" });
 });
 
-test.skipIf(process.platform === "win32").each(["", "EPIPE"])(
-  "an uncaught exception (%s) is in the log with its stack and without secrets, and ends the server with 1",
-  async (code) => {
-    const folder = temporaryFolder();
-    const token = `evreg_${"a".repeat(36)}`;
-    const fault = join(folder.path, "fault.mjs");
-    writeFileSync(
-      fault,
-      `function faulty() { throw Object.assign(new Error("unforeseen ${token}"), { code: "${code}" }); }
-       process.on("SIGUSR2", faulty);`,
-    );
-    const server = await startProgram(folder.path, ["--dev"], {
-      NODE_OPTIONS: `--import=${pathToFileURL(fault).href}`,
-    });
-    await storeAtRest(server.url);
-    const outcome = await server.end("SIGUSR2");
-    expect(outcome).toMatchObject({ code: 1, stdout: "" });
-    expect(outcome.stderr).not.toContain(token);
-    const lines = outcome.stderr.split("\n").filter((line) => line.startsWith("{"));
-    const errors = lines.map((line) => JSON.parse(line) as { level: string; err?: { stack: string } });
-    const stacks = errors.filter(({ level }) => level === "error").map(({ err }) => err?.stack);
-    expect(stacks).toEqual([expect.stringMatching(/unforeseen \[redacted\][^]*at .*faulty/)]);
-    folder.remove();
-  },
-);
-
-test.skipIf(process.platform === "win32")("without a log, the stack of a crash goes to stderr", async () => {
+/** Starts a server, and ends it by a fault of this code once it has asked the store for all that a start does. */
+async function endedByFault(code: string, ...flags: readonly string[]): Promise<Outcome> {
   const folder = temporaryFolder();
   const fault = join(folder.path, "fault.mjs");
-  writeFileSync(fault, `process.on("SIGUSR2", function faulty() { throw new Error("unforeseen"); });`);
+  writeFileSync(
+    fault,
+    `function faulty() { throw Object.assign(new Error("unforeseen ${TOKEN}"), { code: "${code}" }); }
+     process.on("SIGUSR2", faulty);`,
+  );
   const env = { NODE_OPTIONS: `--import=${pathToFileURL(fault).href}` };
-  const server = await startProgram(folder.path, ["--dev", "--log-level", "silent"], env);
-  await storeAtRest(server.url);
+  const server = await startProgram(folder.path, ["--dev", ...flags], env);
+  // A process that ends inside one of the driver's calls ends by a signal.
+  expect((await fetch(`${server.url}/v1/events?limit=1`)).status).toBe(200);
   const outcome = await server.end("SIGUSR2");
-  expect(outcome.code).toBe(1);
-  expect(outcome.stderr).toMatch(/^Error: .*\n\s+cause: Error: unforeseen\n\s+at .*faulty/);
   folder.remove();
-});
-
-/** What a start asks of the store is done: a process that ends inside one of the driver's calls ends by a signal. */
-async function storeAtRest(url: string): Promise<void> {
-  expect((await fetch(`${url}/v1/events?limit=1`)).status).toBe(200);
+  return outcome;
 }
+
+describe.skipIf(process.platform === "win32")("an uncaught exception", () => {
+  test.each(["", "EPIPE"])(
+    "(%s) is in the log with its stack and without secrets, and ends the server with 1",
+    async (code) => {
+      const outcome = await endedByFault(code);
+      expect(outcome).toMatchObject({ code: 1, stdout: "" });
+      expect(outcome.stderr).not.toContain(TOKEN);
+      const lines = outcome.stderr.split("\n").filter((line) => line.startsWith("{"));
+      const errors = lines.map((line) => JSON.parse(line) as { level: string; err?: { stack: string } });
+      const stacks = errors.filter(({ level }) => level === "error").map(({ err }) => err?.stack);
+      expect(stacks).toEqual([expect.stringMatching(/unforeseen \[redacted\][^]*at .*faulty/)]);
+    },
+  );
+
+  test("has its stack on stderr where there is no log", async () => {
+    const { code, stderr } = await endedByFault("", "--log-level", "silent");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^Error: .*\n\s+cause: Error: unforeseen.*\n\s+at .*faulty/);
+  });
+});
 
 const ABOUT = {
   version: "1.2.3",
@@ -139,49 +136,43 @@ const ABOUT = {
   program: "evreg",
 };
 
-test("a terminal shows the address, the data folder, where the token is, and a command to type next", () => {
-  const text = announcement(ABOUT);
-  for (const part of [ABOUT.page, ABOUT.data, ABOUT.tokenFile, "evreg actions create hello.said"]) {
-    expect(text).toContain(part);
-  }
-  expect(text).not.toContain("also");
-  expect(text).not.toContain("database");
-  expect(announcement({ ...ABOUT, database: "localhost/shop" })).toContain("in the database localhost/shop");
-  expect(text).not.toContain("--data");
-});
+const here = { ...ABOUT, cwd: "/home/me", data: "/srv/it's", program: "npx evreg", hasActions: true };
+const open = { ...ABOUT, tokenFile: undefined, needsToken: false };
+const all = ["0.0.0.0:7480", "127.0.0.1:7480", "192.0.2.7:7480", "[::1]:7480", "[2001:db8::7]:7480"];
+const one = { url: "http://192.0.2.7:7480", addresses: ["192.0.2.7:7480"] };
+const elsewhere = /actions create hello\.said --application hello --schema - --data \/srv\/shop\/\.evreg/;
 
-test("the suggested command names another data folder, and runs in a checkout", () => {
-  const text = announcement({
-    ...ABOUT,
-    cwd: "/home/me",
-    data: "/srv/it's",
-    program: "npx evreg",
-    hasActions: true,
-  });
-  expect(text).toContain("npx evreg events --data '/srv/it'\\''s'");
-  const without = { ...ABOUT, tokenFile: undefined };
-  expect(announcement({ ...without, needsToken: false, dev: true })).toMatch(/token +none needed/);
-  expect(announcement(without)).toMatch(/token +one of those that were made; without any, stop this/);
-});
-
-test("the page has a hint where it takes a code, and no line where it is turned off", () => {
-  expect(announcement(ABOUT)).toContain("later: evreg open");
-  const open = { ...ABOUT, tokenFile: undefined, needsToken: false, page: "http://127.0.0.1:7480/ui/" };
-  expect(announcement(open)).toMatch(/page +http:\/\/127\.0\.0\.1:7480\/ui\/\n {2}data/);
-  expect(announcement({ ...ABOUT, page: undefined })).not.toMatch(/page|evreg open/);
-});
-
-test("where a context is in use, the suggested command names the data folder", () => {
-  const text = announcement({ ...ABOUT, context: "prod" });
-  expect(text).toContain("Your context prod is in use");
-  expect(text).toContain("actions create hello.said --application hello --schema - --data /srv/shop/.evreg");
-});
-
-test("a server that others can reach shows its address", () => {
-  const addresses = ["0.0.0.0:7480", "127.0.0.1:7480", "192.0.2.7:7480", "[::1]:7480", "[2001:db8::7]:7480"];
-  expect(announcement({ ...ABOUT, addresses })).toContain("also   192.0.2.7:7480, [2001:db8::7]:7480\n");
-  const one = { ...ABOUT, url: "http://192.0.2.7:7480", addresses: ["192.0.2.7:7480"] };
-  expect(announcement(one)).not.toContain("also");
+test.each([
+  ["the page", ABOUT, new RegExp(ABOUT.page)],
+  ["the data folder", ABOUT, new RegExp(ABOUT.data)],
+  ["where the token is", ABOUT, new RegExp(ABOUT.tokenFile)],
+  ["a command to type next", ABOUT, /evreg actions create hello\.said/],
+  ["that, and nothing else", ABOUT, /^(?!.*(?:also|database|--data))/s],
+  ["its database", { ...ABOUT, database: "localhost/shop" }, /in the database localhost\/shop/],
+  [
+    "another data folder in a command that runs in a checkout",
+    here,
+    /npx evreg events --data '\/srv\/it'\\''s'/,
+  ],
+  ["that no token is needed", { ...open, dev: true }, /token +none needed/],
+  [
+    "that a token is needed",
+    { ...ABOUT, tokenFile: undefined },
+    /token +one of those that were made; without any, /,
+  ],
+  ["how to get to the page later", ABOUT, /later: evreg open/],
+  ["no code where none is needed", { ...open, page: "http://h/ui/" }, /page +http:\/\/h\/ui\/\n {2}data/],
+  ["no page where it is turned off", { ...ABOUT, page: undefined }, /^(?!.*(?:page|evreg open))/s],
+  ["the context in use", { ...ABOUT, context: "prod" }, /Your context prod is in use/],
+  ["the data folder beside a context", { ...ABOUT, context: "prod" }, elsewhere],
+  [
+    "where others reach it",
+    { ...ABOUT, addresses: all },
+    /also {3}192\.0\.2\.7:7480, \[2001:db8::7\]:7480\n/,
+  ],
+  ["one address only once", { ...ABOUT, ...one }, /^(?!.*also)/s],
+])("a terminal shows %s", (_, about, shown) => {
+  expect(announcement(about)).toMatch(shown);
 });
 
 test("the first suggested command does not break the README's tour", () => {

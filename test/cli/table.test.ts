@@ -2,11 +2,14 @@ import { expect, test } from "vitest";
 import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/io/table.ts";
 import { textWidth, truncateAt } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
+import type { Delivery } from "../../src/domain/delivery.ts";
+import type { Replay } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { ACTIONS } from "../../src/cli/views/actions.ts";
 import { ATTEMPT_LIST, DELIVERIES } from "../../src/cli/views/deliveries.ts";
 import { REPLAYS } from "../../src/cli/views/replays.ts";
 import { SUBSCRIPTIONS } from "../../src/cli/views/subscriptions.ts";
+import { attempt } from "../ui-parts/attempt.ts";
 
 interface Row {
   id: number;
@@ -108,22 +111,18 @@ const DELIVERY = {
   next_attempt_at: AT,
   last_error: "connection_refused",
   timestamped: AT,
-  finished_at: null,
-} as const;
+} as Delivery;
 const REPLAY = {
   ...DELIVERY,
   selection: "missed",
   from: AT,
   to: AT,
   status: "cancelled",
-  reason: null,
   total: 100_000,
   queued: 99_999,
-  skipped: 0,
-} as const;
-const ATTEMPT = {
+} as unknown as Replay;
+const ATTEMPT = attempt({
   attempt: 12,
-  consumer: null,
   started_at: AT,
   duration_ms: 10_001,
   dns_ms: 12,
@@ -133,34 +132,14 @@ const ATTEMPT = {
   status_code: null,
   error_code: "connection_refused",
   response: "x".repeat(500),
-  refusal: null,
-  tls_reason: null,
-} as const;
-
-const ACTION: Action = {
-  rowid: 1,
-  action: "a",
-  application: "evreg",
-  schemata: {},
-  revision: 1,
-  compatibility: "full",
-  compatibility_against: "last",
-  deprecated: false,
-  retired: false,
-  successor: null,
-  timestamped: AT,
-};
+});
+const ACTION = { application: "evreg", revision: 1, compatibility: "full", timestamped: AT } as Action;
 const SUBSCRIPTION = {
   rowid: 7,
   application: "billing",
   subscription: "invoices",
   action: "order.created",
   active: true,
-  disabled_reason: null,
-  blocked_by: null,
-  last_claim_at: null,
-  failing_since: null,
-  max_retries: 5,
 } as Subscription;
 
 test.each([
@@ -179,14 +158,8 @@ function listed<T>(columns: readonly Column<T>[], record: T, width: number): rea
 }
 
 test("at 80 columns a delivery keeps its subscription and its error: attempts, times and events are dropped", () => {
-  const delivery = {
-    ...DELIVERY,
-    rowid: 7,
-    event_id: 9,
-    application: "billing",
-    attempt: 1,
-    last_error: null,
-  };
+  const short = { rowid: 7, event_id: 9, application: "billing", attempt: 1, last_error: null };
+  const delivery = { ...DELIVERY, ...short };
   expect(listed(DELIVERIES.list, delivery, 80)).toEqual([
     "ID  EVENT  ACTION            SUBSCRIPTION      STATUS      NEXT OR END",
     " 7      9  order.created.v2  billing/invoices  delivering  2027-01-31T10:20Z",

@@ -2,21 +2,16 @@ import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
-import { commandLine } from "../support/command-line.ts";
-import { startCommand, temporaryFolder } from "../support/program.ts";
+import { useFolder } from "../support/command-line.ts";
+import { startCommand } from "../support/program.ts";
 import { otherServer } from "../support/other-server.ts";
 import { serveHere } from "../support/server.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
 
-const folder = temporaryFolder();
-const { run } = commandLine(folder.path, {});
+const { folder, run, write, expectEach } = useFolder();
 const small = mountSmallDisk(12);
-
-afterAll(() => {
-  small?.remove();
-  folder.remove();
-});
+afterAll(() => small?.remove());
 
 test.each([
   [503, 6],
@@ -28,10 +23,7 @@ test.each([
     response.writeHead(status, { "content-type": "application/json", ...headers });
     response.end(JSON.stringify({ error: "Not now.", details: {}, code: status }));
   });
-  expect(await run(["publish", "order.created", "{}", "--url", url])).toMatchObject({
-    code,
-    stderr: expect.stringContaining("Error: Not now.") as unknown,
-  });
+  await expectEach([[`publish order.created {} --url ${url}`, code, undefined, /^Error: Not now\./]]);
   await close();
 });
 
@@ -40,10 +32,9 @@ test.skipIf(small === undefined)(
   async () => {
     const data = join(small!.path, "data");
     const filler = join(small!.path, "filler");
-    const here = ["--data", data];
-    const payload = join(folder.path, "payload.json");
-    writeFileSync(payload, JSON.stringify({ text: "y".repeat(300_000) }));
-    const publish = () => run(["publish", "order.created", "--file", payload, ...here]);
+    const here = `--data ${data}`;
+    write("payload.json", { text: "y".repeat(300_000) });
+    const publish = `publish order.created --file payload.json ${here}`;
     const fill = (): void => {
       const { bavail, bsize } = statfsSync(small!.path);
       writeFileSync(filler, Buffer.alloc(bavail * bsize));
@@ -51,24 +42,20 @@ test.skipIf(small === undefined)(
 
     const server = await serveHere(data, { dev: true });
     try {
-      const create = "actions create order.created --application shop --schema -".split(" ");
-      await run([...create, ...here], { input: '{"type": "object"}' });
+      const create = `actions create --application shop --schema - ${here}`;
+      await expectEach([[`${create} order.created`, 0, undefined, undefined, { input: "{}" }]]);
       fill();
-      const refused = await publish();
-      expect(refused).toMatchObject({ code: 6, stdout: "" });
-      expect(refused.stderr).toContain("the disk is full");
-      const line = JSON.stringify({ action: "order.created", payload: {} });
-      expect(
-        await run(["actions", "create", "other", ...create.slice(3), ...here], { input: "{}" }),
-      ).toMatchObject({ code: 6 });
+      await expectEach([
+        [publish, 6, "", /the disk is full/],
+        [`${create} other`, 6, undefined, undefined, { input: "{}" }],
+      ]);
       // It waits, in a process of its own.
-      const batch = startCommand(["publish", "--batch", "-", ...here], { cwd: folder.path });
-      batch.child.stdin.end(line);
+      const batch = startCommand(`publish --batch - ${here}`, { cwd: folder });
+      batch.child.stdin.end(JSON.stringify({ action: "order.created", payload: {} }));
       await until("the batch to be tried again", () => batch.soFar().stderr.includes("Trying again"));
 
-      const { data: findings } = JSON.parse((await run(["doctor", "--json", ...here])).stdout) as {
-        data: readonly Finding[];
-      };
+      const { stdout } = await run(`doctor --json ${here}`);
+      const { data: findings } = JSON.parse(stdout) as { data: readonly Finding[] };
       expect(findings.find(({ check }) => check === "server")).toMatchObject({
         status: "problem",
         found: expect.stringContaining("the disk is full") as unknown,
@@ -76,13 +63,13 @@ test.skipIf(small === undefined)(
       });
 
       rmSync(filler);
-      await until("publishing to go on", async () => (await publish()).code === 0);
+      await until("publishing to go on", async () => (await run(publish)).code === 0);
       expect(await batch.ended).toMatchObject({ code: 0 });
     } finally {
       await server.stop();
     }
 
     fill();
-    expect(await publish()).toMatchObject({ code: 6 });
+    await expectEach([[publish, 6]]);
   },
 );

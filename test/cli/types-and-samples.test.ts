@@ -1,7 +1,7 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { expect, test } from "vitest";
 import { escapeControlKeepingLines } from "../../src/cli/io/text.ts";
+import { register } from "../support/records.ts";
 import { compilerComplaints } from "../support/typescript.ts";
 import { useServed } from "../support/served.ts";
 
@@ -30,34 +30,25 @@ const HARD = {
 const NAME = "a\u009b31m\u202eb";
 
 const served = useServed(async ({ evreg }) => {
-  const create = (action: string, schemata: Record<string, unknown>) =>
-    evreg.actions.create({ action, application: "shop", schemata });
-  await create("user.created", USER);
-  await create("order.paid", PAID);
-  await create("hostile", {
-    required: [NAME],
-    properties: { [NAME]: { const: NAME } },
-    additionalProperties: false,
-  });
-  await create("never", { type: "object", required: ["a"], properties: { a: false } });
+  await register(evreg, "user.created", USER);
+  await register(evreg, "order.paid", PAID);
+  const named = { [NAME]: { const: NAME } };
+  await register(evreg, "hostile", { required: [NAME], properties: named, additionalProperties: false });
+  await register(evreg, "never", { type: "object", required: ["a"], properties: { a: false } });
 });
-const { folder, run, json, expectEach, runEach } = served;
+const { at, read, write, run, json, expectEach, runEach } = served;
 
 test(
   "types are a file that compiles, in which the action of a delivery determines its payload",
   { timeout: 60_000 },
   async () => {
-    const [all, one, document, missing] = await Promise.all([
-      run("actions types"),
-      run("actions types user.created order.paid user.created"),
-      json<string>("actions types order.paid"),
-      run("actions types user.created no.such"),
+    const two = "actions types user.created order.paid user.created";
+    const [one] = await expectEach([
+      [two, 0, /^(?!.*type Never)/s],
+      ["actions types", 0, /type OrderPaid[^]*type UserCreated/, ""],
+      ["actions types order.paid --json", 0, /export type OrderPaid = \{\\n {2}total: number;\\n\};/],
+      ["actions types user.created no.such", 3, ""],
     ]);
-    expect(all).toMatchObject({ code: 0, stderr: "" });
-    expect(one.stdout).not.toContain("type Never");
-    expect(all.stdout.indexOf("type OrderPaid")).toBeLessThan(all.stdout.indexOf("type UserCreated"));
-    expect(document.data).toContain("export type OrderPaid = {\n  total: number;\n};");
-    expect(missing).toMatchObject({ code: 3, stdout: "" });
 
     const use = `
 function receive(delivery: Delivery): string {
@@ -78,13 +69,13 @@ function receive(delivery: Delivery): string {
 const paid: EventPayloads["order.paid"] = { total: 7 };
 export const used = [receive, paid];
 `;
-    expect(await compilerComplaints(one.stdout + use)).toEqual([]);
+    expect(await compilerComplaints(one!.stdout + use)).toEqual([]);
     const wrong = use
       .replace("delivery.payload.email", "delivery.payload.emial")
       .replace("toFixed(2)", "toUpperCase()")
       .replace("  switch", '  if (delivery.action === "order.piad") return "";\n  switch')
       .replace("{ total: 7 }", "{}");
-    const complaints = (await compilerComplaints(one.stdout + wrong)).join("\n");
+    const complaints = (await compilerComplaints(one!.stdout + wrong)).join("\n");
     for (const slip of ["'emial'", "'toUpperCase'", '"order.piad"', "'total' is missing"]) {
       expect(complaints).toContain(slip);
     }
@@ -92,19 +83,18 @@ export const used = [receive, paid];
 );
 
 test("--out writes the file, and does not touch one that is the same", async () => {
-  const file = join(folder, "events.ts");
-  const first = await run("actions types order.paid --out events.ts");
-  expect(first).toMatchObject({ code: 0, stdout: "", stderr: "Wrote the types of 1 action.\n" });
-  expect(readFileSync(file, "utf8")).toBe((await run("actions types order.paid")).stdout);
-  const { mtimeMs } = statSync(file);
-  expect((await run("actions types order.paid --out events.ts")).code).toBe(0);
-  expect(statSync(file).mtimeMs).toBe(mtimeMs);
-  writeFileSync(file, "old");
-  await run("actions types --out events.ts");
-  expect(readFileSync(file, "utf8")).toContain("UserCreated");
-  const nowhere = await run("actions types --out no/such/events.ts");
-  expect(nowhere).toMatchObject({ code: 2, stdout: "" });
-  expect(nowhere.stderr).toContain("There is no folder for no/such/events.ts");
+  const out = "actions types order.paid --out events.ts";
+  await expectEach([[out, 0, "", "Wrote the types of 1 action.\n"]]);
+  expect(read("events.ts")).toBe((await run("actions types order.paid")).stdout);
+  const { mtimeMs } = statSync(at("events.ts"));
+  await expectEach([[out, 0]]);
+  expect(statSync(at("events.ts")).mtimeMs).toBe(mtimeMs);
+  write("events.ts", "old");
+  await expectEach([
+    ["actions types --out events.ts", 0],
+    ["actions types --out no/such/events.ts", 2, "", /There is no folder for no\/such\/events\.ts/],
+  ]);
+  expect(read("events.ts")).toContain("UserCreated");
 });
 
 test("a sample is a payload that can be published, the same for the same seed", async () => {
@@ -141,7 +131,7 @@ test("several samples are events, one per line, as a batch takes them", async ()
 
 test("where no payload is found, the output says so and what helps", async () => {
   const none = /No payload that conforms to the schema of never was found\..*\("examples": \[\{…\}\]\)/s;
-  await served.evreg.actions.create({ action: "hard", application: "shop", schemata: HARD });
+  await register(served.evreg, "hard", HARD);
   await expectEach([
     ["actions sample never", 1, "", none],
     ["trigger never", 1, "", none],
