@@ -51,7 +51,7 @@ test.skipIf(process.platform !== "linux")(
 test("a command waits for the server that is starting on the folder", async () => {
   const folder = temporaryFolder();
   const server = startCommand("serve --dev --port 0 --log-level silent", { cwd: folder.path });
-  await until("the server has the folder", () => existsSync(join(folder.path, ".evreg/evreg.db")));
+  await until("the server has the folder", () => existsSync(join(folder.path, ".evreg/owner.json")));
   const outcome = await commandLine(folder.path, {}).run("whoami");
   server.child.kill("SIGTERM");
   await server.ended;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { EXIT } from "../../src/cli/usage-errors.ts";
 import { readEnvironment } from "../../src/config/load.ts";
 import { CONFIG_FILE_ENV, CONFIG_KEYS, CONTEXT_ENV } from "../../src/config/keys.ts";
@@ -10,9 +10,8 @@ import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/m
 import { EXIT_CODE, HTTP_STATUS } from "../../src/domain/error.ts";
 import { REPLAY_SELECTIONS } from "../../src/model/replay.ts";
 import { SCOPE_NAMES } from "../../src/domain/token.ts";
-import { temporaryFolder } from "../support/program.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
 import { type Family, parseMetrics } from "../support/prometheus.ts";
+import { useServed } from "../support/served.ts";
 import { commandsIn, type ShownCommand } from "./commands.ts";
 import { blocksOf, codeIn, PAGES, proseOf, readPage, ROOT, rowsOf, sectionOf } from "./documents.ts";
 
@@ -194,16 +193,19 @@ describe("delivering", () => {
     const rows = tables.filter((row) => row.length === 2);
     expect(rows.map(([code = ""]) => codeIn(code)[0])).toEqual([...ATTEMPT_ERROR_CODES]);
   });
+});
 
-  test("the reasons why TLS fails are those of the program", () => {
-    expect(firstColumn(page, "TLS")).toEqual([...TLS_REASONS]);
-  });
+const inOrder = (names: readonly string[]): readonly string[] => names.toSorted();
 
-  test("a replay selects what the program does", () => {
-    expect(firstColumn(page, "Sending again: retry, skip and replay").toSorted()).toEqual(
-      [...REPLAY_SELECTIONS].toSorted(),
-    );
-  });
+test.each([
+  ["reasons why TLS fails", "docs/delivering.md", "TLS", TLS_REASONS],
+  ["replays", "docs/delivering.md", "Sending again: retry, skip and replay", REPLAY_SELECTIONS],
+  ["topics of the help", "docs/command-line.md", "Help", HELP_TOPICS],
+  ["scopes", "docs/tokens.md", "Scopes", SCOPE_NAMES],
+  ["modes", "docs/compatibility.md", "Modes", COMPATIBILITY_MODES],
+])("the %s in %s are those of the program", (_, page, heading, names) => {
+  const shown = firstColumn(page, heading).map((text) => text.replace("evreg help ", ""));
+  expect(inOrder(shown)).toEqual(inOrder(names));
 });
 
 test("the exit codes are those of the program", () => {
@@ -222,26 +224,9 @@ test("the errors of the API are those of the program", () => {
   );
 });
 
-test("the scopes are those of the program", () => {
-  expect(firstColumn("docs/tokens.md", "Scopes")).toEqual([...SCOPE_NAMES]);
-});
-
-test("the modes are those of the program", () => {
-  expect(firstColumn("docs/compatibility.md", "Modes")).toEqual([...COMPATIBILITY_MODES]);
-});
-
 describe("with a server", () => {
-  const folder = temporaryFolder();
-  let server: TestServer;
-  const answer = (path: string): Promise<Response> => fetch(new URL(path, server.url));
-
-  beforeAll(async () => {
-    server = await serveHere(folder.path, { dev: true });
-  });
-  afterAll(async () => {
-    await server?.stop();
-    folder.remove();
-  });
+  const served = useServed();
+  const answer = (path: string): Promise<Response> => fetch(new URL(path, served.server.url));
 
   test("each metric in a document is one of the program, and the page has them all", async () => {
     const families: ReadonlyMap<string, Family> = parseMetrics(await (await answer("/metrics")).text());

@@ -1,57 +1,42 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { connect, type Client } from "../../src/sdk/client.ts";
 import { commandLine } from "../support/command-line.ts";
-import { cleanEnv, temporaryFolder, type Outcome } from "../support/program.ts";
-import { startReceiver } from "../support/receiver.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { cleanEnv, type Outcome } from "../support/program.ts";
+import { openReceiver } from "../support/open-receiver.ts";
+import { useServed } from "../support/served.ts";
 import { isThere, pathWithEvreg } from "./programs.ts";
 
 // One server that asks for tokens. The examples are used in a copy of their folder, as they write beside themselves.
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
-const examples = join(folder.path, "examples");
-const PATH = pathWithEvreg(folder.path);
-const { run, json } = commandLine(examples, { EVREG_DATA: data });
-let server: TestServer;
-let evreg: Client;
 /** By a token that may publish, and nothing else. */
 let publisher: Record<string, string>;
 
-beforeAll(async () => {
-  cpSync(EXAMPLES, examples, { recursive: true });
-  mkdirSync(data, { mode: 0o700 });
-  server = await serveHere(data);
-  evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
-  const { run: apply } = commandLine(join(examples, "registry"), { EVREG_DATA: data });
-  expect(await apply(["apply", "-f", "shop.yaml", "-f", "releases.yaml"])).toMatchObject({ code: 0 });
-  const { data: token } = await json<{ token: string }>("tokens create ci --scope publish");
-  publisher = { EVREG_URL: server.url, EVREG_TOKEN: token.token };
-});
-afterAll(async () => {
-  await evreg?.close();
-  await server?.stop();
-  folder.remove();
-});
-
-async function total(action: string): Promise<number> {
-  return (await evreg.events.list({ action, limit: 1 })).meta.total;
-}
+const served = useServed(
+  async ({ server, evreg, data }) => {
+    cpSync(EXAMPLES, examples, { recursive: true });
+    const { run } = commandLine(join(examples, "registry"), { EVREG_DATA: data });
+    expect(await run("apply -f shop.yaml -f releases.yaml")).toMatchObject({ code: 0 });
+    const { data: token } = await evreg.tokens.create({ name: "ci", scopes: ["publish"] });
+    publisher = { EVREG_URL: server.url, EVREG_TOKEN: token.token };
+  },
+  { dev: false },
+);
+const examples = served.at("examples");
 
 test("the registry folder is applied once, and the second time there is nothing to do", async () => {
   // On a folder without a server, as a server would deliver to the handlers in it.
-  const words = ["apply", "-f", "registry/", "--secrets-file", "secrets.ndjson"];
-  const apply = () => run(words, { env: { EVREG_DATA: join(folder.path, "registry") } });
-  expect(await apply()).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Done: /m) });
-  expect(await apply()).toEqual({ code: 0, stdout: "Nothing to do; 5 unchanged.\n", stderr: "" });
+  const apply = "apply -f registry/ --secrets-file secrets.ndjson";
+  await commandLine(examples, { EVREG_DATA: served.at("registry") }).expectEach([
+    [apply, 0, undefined, /^Done: /m],
+    [apply, 0, "Nothing to do; 5 unchanged.\n", ""],
+  ]);
 });
 
 describe("the pipeline", () => {
@@ -72,11 +57,7 @@ describe("the pipeline", () => {
       (failed: Outcome) => failed,
     );
   }
-  const missing = [
-    ["jq", "--version"],
-    ["curl", "--version"],
-    ["bash", "--version"],
-  ].find(([name = "", word = ""]) => !isThere(name, word))?.[0];
+  const missing = ["jq", "curl", "bash"].find((name) => !isThere(name, "--version"));
 
   test("publishes a release once, however often it runs for the same commit", async ({ skip }) => {
     skip(missing !== undefined, `There is no ${missing} here.`);
@@ -89,7 +70,7 @@ describe("the pipeline", () => {
       code: 0,
       stdout: expect.stringMatching(/^It was published before, as event \d+\.\n$/),
     });
-    const { data: events } = await evreg.events.list({ action: "release.published" });
+    const { data: events } = await served.evreg.events.list({ action: "release.published" });
     expect(events.map(({ payload }) => payload.value())).toEqual([{ version: "1.4.0", commit: COMMIT }]);
   });
 
@@ -114,12 +95,12 @@ describe("the pipeline", () => {
     });
     const wrong = await step("v1.5.0", { ...publisher, EVREG_TOKEN: "evreg_wrong" });
     expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining("evreg answered 401.\n") });
-    const proxy = await startReceiver();
+    const proxy = await openReceiver();
     proxy.answer = () => ({ status: 403, body: "<h1>Forbidden</h1>\n" });
     const refused = await step("v1.5.0", { ...publisher, EVREG_URL: new URL(proxy.url).origin });
-    await proxy.close();
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("<h1>Forbidden</h1>") });
-    expect(await total("release.published")).toBe(1);
+    const { meta } = await served.evreg.events.list({ action: "release.published" });
+    expect(meta.total).toBe(1);
   });
 });
 
@@ -127,7 +108,7 @@ describe("the pipeline", () => {
 async function importing(file: string, env: Record<string, string>) {
   const child = spawn("sh", ["import.sh", file], {
     cwd: join(examples, "bulk-import"),
-    env: cleanEnv({ ...env, PATH }),
+    env: cleanEnv({ ...env, PATH: pathWithEvreg(served.folder) }),
     stdio: ["ignore", "ignore", "pipe"],
   });
   let stderr = "";
@@ -136,14 +117,11 @@ async function importing(file: string, env: Record<string, string>) {
   return { code, stderr };
 }
 
-describe("the bulk import", () => {
-  test("publishes the orders next to it", async () => {
-    expect(await importing("orders.ndjson", publisher)).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining("5 events published, 0 lines refused."),
-    });
-    const { data: events } = await evreg.events.list({ action: "order.created", order: "asc" });
-    const payloads = events.map(({ payload }) => `${Buffer.from(payload.bytes).toString()}\n`).join("");
-    expect(payloads).toBe(readFileSync(join(EXAMPLES, "bulk-import/orders.ndjson"), "utf8"));
-  });
+test("the bulk import publishes the orders next to it", async () => {
+  const outcome = await importing("orders.ndjson", publisher);
+  const stderr = expect.stringContaining("5 events published, 0 lines refused.");
+  expect(outcome).toMatchObject({ code: 0, stderr });
+  const { data: events } = await served.evreg.events.list({ action: "order.created", order: "asc" });
+  const payloads = events.map(({ payload }) => `${Buffer.from(payload.bytes).toString()}\n`).join("");
+  expect(payloads).toBe(readFileSync(join(EXAMPLES, "bulk-import/orders.ndjson"), "utf8"));
 });

@@ -4,11 +4,11 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect, RawJson, type Client } from "../../src/sdk/client.ts";
+import { afterAll, describe, expect, test } from "vitest";
 import { freePort } from "../support/free-port.ts";
-import { cleanEnv, temporaryFolder } from "../support/program.ts";
-import { serveHere, type TestServer } from "../support/server.ts";
+import { cleanEnv } from "../support/program.ts";
+import { publish as publishAt, register, subscribe } from "../support/records.ts";
+import { useServed } from "../support/served.ts";
 import { until } from "../support/until.ts";
 import {
   expectToRefuseAllButGenuine,
@@ -22,23 +22,10 @@ const ALL_EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
 const EXAMPLES = join(ALL_EXAMPLES, "receivers");
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const execute = promisify(execFile);
-const folder = temporaryFolder();
-const data = join(folder.path, "data");
 const running: ReceiverProcess[] = [];
-let server: TestServer;
-let evreg: Client;
-
-beforeAll(async () => {
-  mkdirSync(data, { mode: 0o700 });
-  server = await serveHere(data, { dev: true });
-  evreg = connect({ url: server.url });
-});
-afterAll(async () => {
-  await evreg?.close();
-  await server?.stop();
-  await Promise.all(running.map((receiver) => receiver.stop()));
-  folder.remove();
-});
+const served = useServed();
+const { folder, at, data } = served;
+afterAll(() => Promise.all(running.map((receiver) => receiver.stop())));
 
 interface Example {
   readonly command: readonly string[];
@@ -49,22 +36,18 @@ interface Example {
 /** An action, and a receiver subscribed to it that begins with an event left by an earlier run. */
 async function subscribed(name: string, { command, handle }: Example) {
   const action = `order.created.${name}`;
-  await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
+  await register(served.evreg, action);
   const port = await freePort();
-  const { data: subscription } = await evreg.subscriptions.create({
-    application: "billing",
-    subscription: name,
-    action,
-    handler: `http://127.0.0.1:${port}/`,
-  });
-  const inbox = join(folder.path, name);
+  const given = { action, handler: `http://127.0.0.1:${port}/` };
+  const subscription = await subscribe(served.evreg, name, given);
+  const inbox = at(name);
   mkdirSync(inbox);
   writeFileSync(join(inbox, "900.json"), deliveryOf("900", action, '{"id":"left"}'));
   writeFileSync(join(inbox, "901.json"), deliveryOf("901", action, '{"id":"handled"}'));
   writeFileSync(join(inbox, "901.done"), "");
   const { secret } = subscription;
   const env = { WEBHOOK_SECRET: secret, INBOX: inbox };
-  const start = { command, cwd: folder.path, port, env };
+  const start = { command, cwd: folder, port, env };
   const receiver = await (handle === undefined ? startReceiver(start) : listenFor(start));
   running.push(receiver);
   /** All that it has handled so far, a line an event. */
@@ -76,9 +59,8 @@ async function subscribed(name: string, { command, handle }: Example) {
     return receiver.printed.stdout;
   };
   const publish = async (id: string): Promise<{ event: number; delivery: number }> => {
-    const payload = RawJson.fromText(`{"id":"${id}","name":"Zoë", "total":12.50}`);
-    const { data: event } = await evreg.events.publish({ action, payload });
-    const { data: deliveries } = await evreg.events.deliveries(event.rowid);
+    const event = await publishAt(served.evreg, action, `{"id":"${id}","name":"Zoë", "total":12.50}`);
+    const { data: deliveries } = await served.evreg.events.deliveries(event.rowid);
     await delivered(deliveries[0]!.rowid, 1);
     return { event: event.rowid, delivery: deliveries[0]!.rowid };
   };
@@ -92,20 +74,20 @@ function deliveryOf(id: string, action: string, payload: string): string {
 /** Waits until the event's delivery has had so many attempts. The last of them must be a success. */
 async function delivered(delivery: number, attempts: number): Promise<void> {
   await until(`delivery ${delivery} has had ${attempts} attempts`, async () => {
-    const { attempts: made, status } = (await evreg.deliveries.get(delivery)).data;
+    const { attempts: made, status } = (await served.evreg.deliveries.get(delivery)).data;
     return made.length >= attempts && !["pending", "delivering"].includes(status);
   });
-  const { data: found } = await evreg.deliveries.get(delivery);
+  const { data: found } = await served.evreg.deliveries.get(delivery);
   expect(found).toMatchObject({ status: "delivered", attempts: { length: attempts } });
 }
 
 async function expectToReceive(name: string, example: Example): Promise<void> {
   const { subscription, secret, receiver, inbox, handled, publish } = await subscribed(name, example);
   const first = await publish("A-1");
-  await evreg.subscriptions.rotateSecret(subscription.rowid);
+  await served.evreg.subscriptions.rotateSecret(subscription.rowid);
   const second = await publish("A-2");
   // The same event once more.
-  await evreg.deliveries.retry(second.delivery);
+  await served.evreg.deliveries.retry(second.delivery);
   await delivered(second.delivery, 2);
   await expectToRefuseAllButGenuine(receiver.url, secret);
   const last = await publish("A-3");
@@ -141,7 +123,7 @@ describe("a receiver accepts a server's deliveries once, and nothing forged or o
   test("Go", async ({ skip }) => {
     skip(process.env["FAULTS"] !== "long", "A first build takes half a minute; npm run test:faults runs it.");
     skip(!isThere("go", "version"), "There is no Go here.");
-    const program = join(folder.path, "receiver");
+    const program = at("receiver");
     const env = { ...process.env, GO111MODULE: "off", GOTOOLCHAIN: "local", GOPROXY: "off", GOFLAGS: "" };
     await execute("go", ["build", "-o", program, join(EXAMPLES, "receiver.go")], { env });
     await expectToReceive("go", { command: [program] });
@@ -164,9 +146,9 @@ test("a receiver accepts what send.sh signs with the receiver's secret, and noth
   skip(missing !== undefined, `There is no ${missing?.[0]} here.`);
   const receiver = await startReceiver({
     command: [process.execPath, join(EXAMPLES, "receiver.mjs")],
-    cwd: folder.path,
+    cwd: folder,
     port: await freePort(),
-    env: { WEBHOOK_SECRET: SECRET, INBOX: join(folder.path, "sent") },
+    env: { WEBHOOK_SECRET: SECRET, INBOX: at("sent") },
   });
   running.push(receiver);
   const send = (secret: string) =>
@@ -191,9 +173,9 @@ test("the steps of the folder's README end with a delivery", async () => {
     .join("\n")
     .replaceAll("8080", port)
     .replace("whsec_…", "$(grep -o 'whsec_.*' created)");
-  const place = join(folder.path, "copied");
+  const place = at("copied");
   cpSync(ALL_EXAMPLES, place, { recursive: true });
-  const env = cleanEnv({ EVREG_DATA: data, PORT: port, PATH: pathWithEvreg(folder.path) });
+  const env = cleanEnv({ EVREG_DATA: data, PORT: port, PATH: pathWithEvreg(folder) });
   // The receiver says what it has got after it has answered, so it is stopped only then.
   const shell = spawn("sh", ["-e", "-c", `trap 'kill $!' EXIT\n${script}\nread stopped`], {
     cwd: place,

@@ -19,7 +19,7 @@ export interface Served extends ReturnType<typeof useFolder> {
   withoutServer<T>(work: () => Promise<T>): Promise<T>;
 }
 
-interface Options {
+export interface ServedOptions {
   /** Whether nobody needs a token, which is the default here. */
   readonly dev?: boolean;
   readonly changes?: Changes;
@@ -32,7 +32,7 @@ interface Options {
 /** @param prepare what all tests of the file build on */
 export function useServed(
   prepare: (served: Served) => Promise<unknown> = () => Promise.resolve(),
-  { dev = true, changes = {}, prepareMs, serve }: Options = {},
+  { dev = true, changes = {}, prepareMs, serve }: ServedOptions = {},
 ): Served {
   const folder = useFolder({ EVREG_DATA: "data" });
   const data = folder.at("data");

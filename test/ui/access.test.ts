@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { publish, register, subscribe } from "./filled.ts";
+import { publish, register } from "../support/records.ts";
+import { subscribe } from "./filled.ts";
 import { settled, turnTo, useWorld, visit } from "./harness.ts";
 
 // Keyboards, fingers, scripts from right to left, and the system's own colours.

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { publish, register, subscribe } from "./filled.ts";
+import { publish, register } from "../support/records.ts";
+import { subscribe } from "./filled.ts";
 import { axeViolations, pressInto, settled, useWorld } from "./harness.ts";
 
 const HOSTILE = '<img src=x onerror="alert(1)">\u202e\u001b[31m';

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { register } from "./filled.ts";
+import { register } from "../support/records.ts";
 import { pressInto, useWorld } from "./harness.ts";
 
 const world = useWorld({ dev: false, prepare: (evreg) => register(evreg, "order.created") });
-const open = (address: string, look = {}) => world.open(address, { token: world.token!, ...look });
+const open = (address: string, look = {}) => world.open(address, { token: world.token, ...look });
 
 test("an operation is found by keys alone, tried, and shown for a shell without the token", async () => {
   const page = await open("#/api");

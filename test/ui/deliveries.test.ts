@@ -2,7 +2,8 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import type { Evreg } from "../../src/evreg.ts";
 import { until } from "../support/until.ts";
-import { failed, publish, register, subscribe } from "./filled.ts";
+import { publish, register } from "../support/records.ts";
+import { failed, subscribe } from "./filled.ts";
 import { axeViolations, useWorld } from "./harness.ts";
 
 // Deliveries, where an event went, and what an operator looks at.

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { register, subscribe } from "./filled.ts";
+import { register } from "../support/records.ts";
+import { subscribe } from "./filled.ts";
 import { turnTo, useWorld } from "./harness.ts";
 
 // What somebody has typed is there until it was sent or dropped, whatever becomes of the page meanwhile.
@@ -22,7 +23,7 @@ const field = (page: Page, label: string) =>
 const cameBack = (page: Page) => page.getByText("is here again");
 
 test("a form is as it was after a reload, after another entry of the menu, and after going back", async () => {
-  const page = await world.open("#/subscriptions/new", { token: world.token! });
+  const page = await world.open("#/subscriptions/new", { token: world.token });
   await page.getByLabel("Application").fill("billing");
   await page.getByLabel("Handler").fill("https://hooks.example.com/typed");
   await page.reload();
@@ -41,7 +42,7 @@ test("a form is as it was after a reload, after another entry of the menu, and a
 });
 
 test("what was sent or cancelled does not come back", async () => {
-  const page = await world.open("#/subscriptions/new", { token: world.token! });
+  const page = await world.open("#/subscriptions/new", { token: world.token });
   await page.getByLabel("Application").fill("shop");
   await page.getByRole("link", { name: "Cancel" }).click();
   await turnTo(page, "#/subscriptions/new");
@@ -54,7 +55,7 @@ test("what was sent or cancelled does not come back", async () => {
 });
 
 test("a change stays a change of what it was made to", async () => {
-  const page = await world.open("#/subscriptions/1/edit", { token: world.token! });
+  const page = await world.open("#/subscriptions/1/edit", { token: world.token });
   await page.getByLabel("In flight").fill("3");
   await page.reload();
   await cameBack(page).waitFor();
@@ -65,7 +66,7 @@ test("a change stays a change of what it was made to", async () => {
 });
 
 test("every form keeps what is typed", async () => {
-  const page = await world.open("#/", { token: world.token! });
+  const page = await world.open("#/", { token: world.token });
   const FORMS = [
     ["#/subscriptions/1/test", "Payload", '{"id":"typed"}'],
     ["#/subscriptions/1/replay", "Published from", "2026-01-31T10:00:05"],
@@ -90,7 +91,7 @@ test("every form keeps what is typed", async () => {
 });
 
 test("secrets are kept nowhere", async () => {
-  const page = await world.open("#/subscriptions/1/edit", { token: world.token! });
+  const page = await world.open("#/subscriptions/1/edit", { token: world.token });
   await page.getByRole("radio", { name: "A value of its own" }).check();
   await page.getByLabel("Its value").fill("s3cret-typed");
   await turnTo(page, "#/api/updateSubscription");

@@ -1,31 +1,14 @@
-import type { JsonSchema } from "../../src/domain/request.ts";
+import type { NewSubscription } from "../../src/domain/subscription.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import { RawJson } from "../../src/json/raw-json.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { until } from "../support/until.ts";
+import { deliveriesOf, publish, subscribe as subscribeAt } from "../support/records.ts";
 
-/** Takes any object, unless another schema is given. */
-export const register = (evreg: Evreg, action: string, schemata: JsonSchema = { type: "object" }) =>
-  evreg.actions.create({ action, application: "shop", schemata });
-
-/** Nobody listens at its handler, unless another one is given. */
-export const subscribe = (evreg: Evreg, subscription: string, more: object = {}) =>
-  evreg.subscriptions.create({
-    application: "mail",
-    subscription,
-    action: "order.created",
-    handler: "http://127.0.0.1:9/",
-    ...more,
-  });
-
-export const publish = (evreg: Evreg, action = "order.created", payload = "{}") =>
-  evreg.events.publish({ action, payload: RawJson.fromText(payload) });
+/** Of the application mail. */
+export const subscribe = (evreg: Evreg, name: string, more: Partial<NewSubscription> = {}) =>
+  subscribeAt(evreg, name, { application: "mail", ...more });
 
 /** Waits until so many deliveries have failed for good, and no more. */
-export const failed = (evreg: Evreg, count: number) =>
-  until(`${count} failed deliveries`, async () => {
-    return (await evreg.deliveries.list({ status: "failed" })).data.length === count;
-  });
+export const failed = (evreg: Evreg, count: number) => deliveriesOf(evreg, { status: "failed" }, count);
 
 /** Markup that would run, run away with a style, or lead elsewhere, were it ever taken for more than text. */
 const MARKUP = `<script>alert(1)</script><img src=x onerror="alert(2)"><b class=hostile>`;
@@ -94,20 +77,17 @@ export async function fill(evreg: Evreg, handler: string): Promise<void> {
   const longer = { ...schemata, properties: { ...schemata.properties, note: property } };
   await evreg.actions.update("order.created", { schemata: longer });
   await evreg.actions.create({ action: LONG_ACTION, application: LABEL, schemata: { type: "object" } });
-  const base = { application: LABEL, action: "order.created", handler };
-  const first = await evreg.subscriptions.create({
+  const base = { application: LABEL, handler };
+  const first = await subscribe(evreg, LABEL, {
     ...base,
-    subscription: LABEL,
     max_retries: 0,
     headers: { "X-Markup": MARKUP },
     filter: { properties: { text: { const: MARKUP } } },
   });
-  await evreg.subscriptions.create({ ...base, subscription: "stock", ordered: true, max_retries: 9 });
-  const payload = RawJson.fromText(JSON.stringify(HOSTILE).replace(/1}$/, "12345678901234567890}"));
-  for (const key of [MARKUP, "second"]) {
-    await evreg.events.publish({ action: "order.created", payload, idempotency_key: key });
-  }
+  await subscribe(evreg, "stock", { ...base, ordered: true, max_retries: 9 });
+  const payload = JSON.stringify(HOSTILE).replace(/1}$/, "12345678901234567890}");
+  for (let count = 0; count < 2; count += 1) await publish(evreg, "order.created", payload);
   await failed(evreg, 2);
-  await evreg.replays.start(first.data.rowid, { status: "failed", from: new Date(0).toISOString() });
+  await evreg.replays.start(first.rowid, { status: "failed", from: new Date(0).toISOString() });
   await evreg.tokens.create({ name: LABEL, scopes: ["read", `publish:${LABEL}`] });
 }

@@ -1,5 +1,3 @@
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import axe from "axe-core";
 import {
   type Browser,
@@ -10,10 +8,8 @@ import {
   type Page,
 } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
-import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import { temporaryFolder } from "../support/program.ts";
-import { type Changes, serveHere, type TestServer } from "../support/server.ts";
+import { type Served, type ServedOptions, useServed } from "../support/served.ts";
 import { CHROMIUM_PATH, findChromium } from "./chromium.ts";
 
 // The page as people have it: the built one, at a real server, in a real browser. After each test it must have broken no
@@ -35,78 +31,41 @@ export interface Look {
   readonly expected?: RegExp;
 }
 
-export interface World {
-  readonly server: TestServer;
-  /** With every right, past the page. */
-  readonly evreg: Evreg;
-  readonly data: string;
-  /** The admin token; with `dev` none is needed. */
-  readonly token: string | undefined;
+export interface World extends Served {
   /** Opens the page in a new window, at an address such as `#/events`, once it has shown something. */
   open(address: string, look?: Look): Promise<Page>;
 }
 
-interface Options {
-  /** Without tokens, which is the default here. */
-  readonly dev?: boolean;
-  readonly changes?: Changes;
+interface Options extends ServedOptions {
   /** What all tests of the file build on. */
   readonly prepare?: (evreg: Evreg) => Promise<unknown>;
-  /** How long it may take, where that is more than other hooks do. */
-  readonly prepareMs?: number;
-  /** Another server than one in the test's own process. */
-  readonly serve?: (data: string) => Promise<TestServer>;
 }
 
 /** A server and a browser for all tests of a file. */
-export function useWorld(options: Options = {}): World {
-  const { dev = true, changes = {}, prepare } = options;
-  const { serve = (at: string) => serveHere(at, { dev, changes }) } = options;
-  const folder = temporaryFolder();
-  const data = join(folder.path, "data");
-  let server: TestServer;
-  let evreg: Evreg;
-  let token: string | undefined;
+export function useWorld({ prepare, ...options }: Options = {}): World {
+  const served = useServed(({ evreg }) => Promise.resolve(prepare?.(evreg)), options);
   let browser: Browser;
   const windows: Window[] = [];
   const contexts = new Map<string, Promise<BrowserContext>>();
   beforeAll(async () => {
-    mkdirSync(data, { mode: 0o700 });
-    [server, browser] = await Promise.all([serve(data), launch()]);
-    if (!dev) token = readFileSync(join(data, "token"), "utf8").trim();
-    evreg = connect(token === undefined ? { url: server.url } : { url: server.url, token });
-    await prepare?.(evreg);
-  }, options.prepareMs);
+    browser = await launch();
+  });
   afterEach(async () => {
     const faults: string[] = [];
     for (const window of windows.splice(0)) faults.push(...(await window.close()));
     expect(faults).toEqual([]);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await evreg?.close();
-    await server?.stop();
-    folder.remove();
-  });
-  return {
-    data,
-    get server() {
-      return server;
-    },
-    get evreg() {
-      return evreg;
-    },
-    get token() {
-      return token;
-    },
-    async open(address, look = {}) {
-      const window = await Window.open(await contextFor(browser, contexts, look), server.url, look);
+  afterAll(() => browser?.close());
+  return Object.assign(served, {
+    async open(address: string, look: Look = {}) {
+      const { url } = served.server;
+      const window = await Window.open(await contextFor(browser, contexts, look), url, look);
       windows.push(window);
-      await window.page.goto(`${server.url}/ui/${address}`);
+      await window.page.goto(`${url}/ui/${address}`);
       await window.page.locator("main").first().waitFor();
       return window.page;
     },
-  };
+  });
 }
 
 function launch(): Promise<Browser> {

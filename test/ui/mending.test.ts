@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { failed, publish, register, subscribe } from "./filled.ts";
+import { publish, register } from "../support/records.ts";
+import { failed, subscribe } from "./filled.ts";
 import { useWorld } from "./harness.ts";
 
 // From a handler that fails until its retries are used up to the moment where all has arrived, by the page alone.
@@ -48,11 +49,11 @@ test("what has failed for good is sent again once its handler is mended, and all
 });
 
 test("the overview's own link to a replay counts what has failed", async () => {
-  const { data } = await subscribe(world.evreg, "receipts", { ...again, handler: broken.url });
+  const { rowid } = await subscribe(world.evreg, "receipts", { ...again, handler: broken.url });
   await publish(world.evreg);
   await failed(world.evreg, 1);
   // An application that changes its handler has mended what fails now, not what failed.
-  await world.evreg.subscriptions.update(data.rowid, { handler: mended.url });
+  await world.evreg.subscriptions.update(rowid, { handler: mended.url });
   const page = await world.open("#/");
   await page.getByRole("link", { name: "Replay…" }).click();
   await page.getByRole("button", { name: "Send 1" }).waitFor();

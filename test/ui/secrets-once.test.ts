@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { register, subscribe } from "./filled.ts";
+import { register } from "../support/records.ts";
+import { subscribe } from "./filled.ts";
 import { turnTo, useWorld } from "./harness.ts";
 
 // A secret is shown once: no key and no click takes it from somebody who has not kept it.

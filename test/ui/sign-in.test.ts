@@ -105,7 +105,7 @@ describe("by a token", () => {
   });
 
   test("another tab is not signed in", async () => {
-    await pageShows(await world.open("", { token: world.token! })).waitFor();
+    await pageShows(await world.open("", { token: world.token })).waitFor();
     await (await world.open("", { expected: REFUSED })).getByRole("textbox").waitFor();
   });
 });

@@ -1,6 +1,7 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { failed, publish, register, subscribe } from "./filled.ts";
+import { publish, register } from "../support/records.ts";
+import { failed, subscribe } from "./filled.ts";
 import { settled, useWorld } from "./harness.ts";
 
 // What somebody is about to press stays where it is.
@@ -8,7 +9,7 @@ import { settled, useWorld } from "./harness.ts";
 const world = useWorld({
   async prepare(evreg) {
     for (const action of ["order.created", "order.paid"]) await register(evreg, action);
-    await subscribe(evreg, "reserve", { mode: "pull", handler: undefined });
+    await subscribe(evreg, "reserve", { mode: "pull" });
     for (let count = 0; count < 5; count += 1) await publish(evreg);
   },
 });
@@ -61,7 +62,7 @@ test("on the overview nothing moves what is below it by itself", async () => {
   const chart = page.getByRole("heading", { name: /^Last/ });
   await page.getByRole("button", { name: "24 h" }).hover();
   const top = await topOf(chart);
-  const { data } = await subscribe(world.evreg, "invoices", { action: "order.paid", active: false });
+  const { rowid } = await subscribe(world.evreg, "invoices", { action: "order.paid", active: false });
   await publish(world.evreg, "order.paid");
   await page.getByRole("heading", { level: 1, name: "1 thing needs a person" }).waitFor();
   const show = page.getByRole("button", { name: "1 more needs a person" });
@@ -75,7 +76,7 @@ test("on the overview nothing moves what is below it by itself", async () => {
   // It is well again, and yet its row is there as long as somebody may be about to press in it.
   await list.hover();
   const below = await topOf(chart);
-  await world.evreg.subscriptions.update(data.rowid, { active: true });
+  await world.evreg.subscriptions.update(rowid, { active: true });
   await page.getByRole("heading", { level: 1, name: "Nothing needs a person" }).waitFor();
   await list.getByText("It needs nobody any more.").waitFor();
   expect(await topOf(chart)).toBe(below);
@@ -86,14 +87,14 @@ test("on the overview nothing moves what is below it by itself", async () => {
 test("the overview's subscriptions keep their places under the pointer", async () => {
   const paused = { max_retries: 0, active: false };
   await subscribe(world.evreg, "welcome", paused);
-  const { data } = await subscribe(world.evreg, "worst", paused);
+  const { rowid } = await subscribe(world.evreg, "worst", paused);
   const page = await world.open("#/?range=5m");
   await settled(page);
   const rows = page.getByRole("table", { name: "Subscriptions, the worst first" }).getByRole("row");
   const names = () => rows.evaluateAll((all) => all.map((row) => row.querySelector("a")?.textContent));
   await rows.filter({ hasText: "mail/worst" }).hover();
   const before = await names();
-  await world.evreg.subscriptions.update(data.rowid, { active: true });
+  await world.evreg.subscriptions.update(rowid, { active: true });
   await publish(world.evreg);
   await failed(world.evreg, 1);
   await rows.filter({ hasText: "mail/worst" }).getByText("Failing").waitFor();

@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ReceivedRequest, type Receiver, startReceiver } from "../support/receiver.ts";
-import { publish, register, subscribe } from "./filled.ts";
+import { publish, register } from "../support/records.ts";
+import { subscribe } from "./filled.ts";
 import { axeViolations, useWorld } from "./harness.ts";
 
 const HOSTILE = '<img src=x onerror="alert(1)"> \u202Egpj.exe';
@@ -17,7 +18,7 @@ afterAll(() => receiver.close());
 const heading = (page: Page, name: string | RegExp) => page.getByRole("heading", { level: 1, name });
 
 const subscription = async (name: string, more: object = {}): Promise<number> =>
-  (await subscribe(world.evreg, name, { handler: receiver.url, ...more })).data.rowid;
+  (await subscribe(world.evreg, name, { handler: receiver.url, ...more })).rowid;
 
 test("by the keyboard alone a subscription is made, and its secret is shown once and stays out of the address", async () => {
   const page = await world.open("#/subscriptions/new");
