@@ -42,9 +42,16 @@ afterEach(async () => {
   folder.remove();
 });
 
+const at = (name: string): string => join(folder.path, name);
+
+function write(name: string, text: string): string {
+  writeFileSync(at(name), text, { mode: 0o600 });
+  return at(name);
+}
+
 /** A data folder that says a server runs there. */
 function forged(name = "data"): string {
-  const data = join(folder.path, name);
+  const data = at(name);
   mkdirSync(data, { mode: 0o700 });
   const owner = { pid: process.pid, command: "serve", instance: "forged", started_at: "2026-01-01", url };
   writeFileSync(join(data, "owner.json"), JSON.stringify(owner), { mode: 0o600 });
@@ -55,67 +62,53 @@ test.skipIf(process.platform === "win32")(
   "in a folder others may write to, nobody is sent that folder's token",
   async () => {
     const data = forged();
-    writeFileSync(join(data, "token"), "evreg_of_the_folder", { mode: 0o600 });
+    write("data/token", "evreg_of_the_folder");
     chmodSync(data, 0o777);
-    const { code, stdout, stderr } = await cli.run(["events", "--data", data], {
-      env: { EVREG_TOKEN: TOKEN },
-    });
-    expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
-    expect(stderr).toContain(`chmod 700 ${data}`);
+    const told = new RegExp(`chmod 700 ${data}`);
+    await cli.expectEach([["events --data data", 2, "", told, { env: { EVREG_TOKEN: TOKEN } }]]);
+    expect(seen).toEqual([]);
   },
 );
 
 test("a configuration file that was merely found causes no request; a named one or typed flag does", async () => {
-  const config = join(folder.path, "evreg.config.yaml");
-  writeFileSync(config, `remote:\n  url: ${url}\n`);
-  writeFileSync(join(folder.path, "token.txt"), TOKEN);
+  const config = write("evreg.config.yaml", `remote:\n  url: ${url}\n`);
+  write("token.txt", TOKEN);
   const env = { EVREG_TOKEN: TOKEN };
-  const unmeant = await Promise.all([
-    cli.run("events", { env }),
-    cli.run("events", { env: { EVREG_TOKEN_FILE: "token.txt" } }),
-    cli.run(["events", "--token", TOKEN]),
-    cli.run("publish a.b {}"),
-    cli.run("publish a.b - --json", { input: "{}" }),
+  const told = [
+    `^(?!.*${TOKEN}).*Only ${config}:2:8 names the server ${url}`,
+    "--url or EVREG_URL.*--config or EVREG_CONFIG.*evreg context add",
+  ];
+  const unmeant = new RegExp(told.join(".*"), "s");
+  await cli.expectEach([
+    ["events", 2, "", unmeant, { env }],
+    ["events", 2, "", unmeant, { env: { EVREG_TOKEN_FILE: "token.txt" } }],
+    [`events --token ${TOKEN}`, 2, "", unmeant],
+    ["publish a.b {}", 2, "", unmeant],
+    ["publish a.b - --json", 2, "", unmeant, { input: "{}" }],
   ]);
-  for (const { code, stdout, stderr } of unmeant) {
-    expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
-    expect(stderr).toContain(`Only ${config}:2:8 names the server ${url}`);
-    expect(stderr).toMatch(/--url or EVREG_URL.*--config or EVREG_CONFIG.*evreg context add/);
-    expect(stderr).not.toContain(TOKEN);
-  }
-  const meant = await Promise.all([
-    cli.run(["events", "--url", url], { env }),
-    cli.run("events", { env: { ...env, EVREG_URL: url } }),
-    cli.run(["events", "--config", config], { env }),
-    cli.run("events", { env: { ...env, EVREG_CONFIG: config } }),
+  expect(seen).toEqual([]);
+  const meant = await cli.expectEach([
+    [`events --url ${url}`, 0, undefined, undefined, { env }],
+    ["events", 0, undefined, undefined, { env: { ...env, EVREG_URL: url } }],
+    [`events --config ${config}`, 0, undefined, undefined, { env }],
+    ["events", 0, undefined, undefined, { env: { ...env, EVREG_CONFIG: config } }],
   ]);
-  for (const { code } of meant) expect.soft(code).toBe(0);
   expect(seen).toEqual(meant.map(() => `Bearer ${TOKEN}`));
 });
 
 test("a found configuration file does not replace the context in use, unless its address is the same", async () => {
-  const settings = { EVREG_CONFIG_DIR: join(folder.path, "settings") };
-  const add = async (name: string, address: string, ...words: string[]): Promise<void> => {
-    const added = await cli.run(["context", "add", name, "--no-check", "--url", address, ...words], {
-      env: settings,
-    });
-    expect(added).toMatchObject({ code: 0 });
-  };
-  const publish = () => cli.run("publish a.b {}", { env: settings });
-  writeFileSync(join(folder.path, "evreg.config.yaml"), `remote:\n  url: ${url}\n`);
-  await add("prod", "http://127.0.0.1:9", "--use");
-  await add("same", url);
-  expect(await publish()).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("context in use is prod"),
-  });
+  write("evreg.config.yaml", `remote:\n  url: ${url}\n`);
+  const { run, expectEach } = commandLine(folder.path, { EVREG_CONFIG_DIR: at("settings") });
+  await expectEach([
+    ["context add prod --no-check --url http://127.0.0.1:9 --use", 0],
+    [`context add same --no-check --url ${url}`, 0],
+    ["publish a.b {}", 2, "", /context in use is prod/],
+    ["context use --none", 0],
+  ]);
   expect(seen).toEqual([]);
-  await cli.run("context use --none", { env: settings });
   // A damaged one stands before it.
-  writeFileSync(join(folder.path, "settings", "contexts", "bad.json"), "{", { mode: 0o600 });
-  await publish();
-  await cli.run("context use same", { env: settings });
-  await publish();
+  write("settings/contexts/bad.json", "{");
+  for (const line of ["publish a.b {}", "context use same", "publish a.b {}"]) await run(line);
   expect(seen).toEqual(["no token", "no token"]);
 });
 
@@ -123,7 +116,7 @@ test.runIf(process.platform === "linux")(
   "a data folder that was merely found does not choose the server, unless that has its data open",
   async () => {
     const planted = forged(".evreg");
-    const elsewhere = join(folder.path, "elsewhere");
+    const elsewhere = at("elsewhere");
     const opened = openSync(elsewhere, "w");
     const run = (env: Record<string, string> = {}) =>
       Promise.all([
@@ -136,8 +129,7 @@ test.runIf(process.platform === "linux")(
     refused.push(...(await run()));
     rmSync(join(planted, "evreg.db"));
     forged("d");
-    const config = join(folder.path, "evreg.config.yaml");
-    writeFileSync(config, "data: ./d\n");
+    const config = write("evreg.config.yaml", "data: ./d\n");
     const byFile = await run();
     closeSync(opened);
     for (const { code, stdout, stderr } of [...refused, ...byFile]) {
@@ -145,31 +137,32 @@ test.runIf(process.platform === "linux")(
       expect(stderr).toMatch(/Only .*owner\.json names the server http.*nothing was sent there.*--data/);
       expect(stderr).not.toContain(TOKEN);
     }
-    for (const { stderr } of byFile) expect(stderr).toContain(join(folder.path, "d", "owner.json"));
+    for (const { stderr } of byFile) expect(stderr).toContain(at("d/owner.json"));
     await run({ EVREG_CONFIG: config });
     expect(seen).toEqual([`Bearer ${TOKEN}`, `Bearer ${TOKEN}`]);
   },
 );
 
 test("a found file's data folder does not replace the context in use", async () => {
-  const settings = { EVREG_CONFIG_DIR: join(folder.path, "settings") };
-  await cli.run(["context", "add", "prod", "--no-check", "--use", "--url", url], { env: settings });
-  const config = join(folder.path, "evreg.config.yaml");
-  writeFileSync(config, "data: ./d\n");
-  mkdirSync(join(folder.path, "d"));
-  const events = (...words: string[]) => cli.run(["events", ...words], { env: settings });
-  const { code, stdout, stderr } = await events();
-  expect({ code, stdout, seen }).toEqual({ code: 2, stdout: "", seen: [] });
-  expect(stderr).toContain(
-    `Only ${config}:1:7 names the data folder ${join(folder.path, "d")}, and your context in use is prod.`,
-  );
-  expect(stderr).toMatch(/--data or EVREG_DATA.*--config or EVREG_CONFIG.*--context prod/);
-  expect(await events("--config", config)).toMatchObject({ code: 3 });
-  expect(await events("--data", "d")).toMatchObject({ code: 3 });
+  const config = write("evreg.config.yaml", "data: ./d\n");
+  mkdirSync(at("d"));
+  const told = [
+    `Only ${config}:1:7 names the data folder ${at("d")}, and your context in use is prod\\.`,
+    "--data or EVREG_DATA.*--config or EVREG_CONFIG.*--context prod",
+  ];
+  const { expectEach } = commandLine(folder.path, { EVREG_CONFIG_DIR: at("settings") });
+  await expectEach([
+    [`context add prod --no-check --use --url ${url}`, 0],
+    ["events", 2, "", new RegExp(told.join(".*"), "s")],
+    [`events --config ${config}`, 3],
+    ["events --data d", 3],
+  ]);
   expect(seen).toEqual([]);
-  expect(await events("--context", "prod")).toMatchObject({ code: 0 });
-  await cli.run("context use --none", { env: settings });
-  expect(await events()).toMatchObject({ code: 3, stderr: expect.stringContaining("no data yet") });
+  await expectEach([
+    ["events --context prod", 0],
+    ["context use --none", 0],
+    ["events", 3, "", /no data yet/],
+  ]);
   expect(seen).toEqual(["no token"]);
 });
 
@@ -177,7 +170,7 @@ test("the server on the data folder is sent the environment's token, else the fo
   const data = forged();
   const env = { EVREG_TOKEN: TOKEN, EVREG_DATA: data };
   await cli.run("events", { env });
-  writeFileSync(join(data, "token"), "evreg_of_the_folder", { mode: 0o600 });
+  write("data/token", "evreg_of_the_folder");
   await cli.run("events", { env });
   await cli.run("events", { env: { EVREG_DATA: data } });
   await cli.run(["events", "--data", data], { env: { ...env, EVREG_URL: "http://127.0.0.1:9" } });

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { executeSteps } from "../../../src/cli/registry/apply.ts";
 import type { Plan } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
-import { planOf } from "./setup.ts";
+import { register } from "../../support/records.ts";
+import { doSteps, planOf } from "./setup.ts";
 
 let local: LocalService;
 let evreg: Evreg;
@@ -14,19 +14,13 @@ beforeEach(async () => {
 });
 afterEach(() => local.close());
 
-interface Options {
-  readonly force?: boolean;
-  readonly signal?: AbortSignal;
-}
-
 /** What became of each step, in the plan's order. */
-async function results(plan: Plan, options: Options = {}, port = evreg): Promise<string[]> {
-  const { force = false, signal = new AbortController().signal } = options;
-  const { done, failure } = await executeSteps(port, plan.steps, {
-    force,
-    signal,
-    created: () => Promise.resolve(),
-  });
+async function results(
+  plan: Plan,
+  options: Parameters<typeof doSteps>[2] = {},
+  port = evreg,
+): Promise<string[]> {
+  const { done, failure } = await doSteps(port, plan, options);
   return plan.steps.map(({ name }, index) => {
     const isFailed = index === done.length && failure !== undefined;
     return `${name}: ${index < done.length ? "done" : isFailed ? "failed" : "not tried"}`;
@@ -50,7 +44,7 @@ subscriptions: [{ application: b, subscription: s, action: a0, handler: "https:/
 });
 
 test("a breaking schema is applied only on request, and only on the revision it was planned for", async () => {
-  await evreg.actions.create({ action: "a", application: "shop", schemata: { type: "object" } });
+  await register(evreg, "a");
   const text = "actions: [{ action: a, application: shop, schemata: { type: object, required: [id] } }]";
   const plan = await planOf(evreg, text);
   expect(await results(plan)).toEqual(["a: failed"]);
@@ -64,12 +58,10 @@ test("a breaking schema is applied only on request, and only on the revision it 
 });
 
 test("an owner can change without the schema", async () => {
-  await evreg.actions.create({ action: "a", application: "shop", schemata: { type: "object" } });
+  await register(evreg, "a");
   const plan = await planOf(evreg, "actions: [{ action: a, application: crm, schemata: { type: object } }]");
   expect(plan.steps[0]?.changes).toEqual([{ member: "application", from: "shop", to: "crm" }]);
   expect(await results(plan)).toEqual(["a: done"]);
-  expect((await evreg.actions.get("a")).data).toMatchObject({
-    application: "crm",
-    schemata: { type: "object" },
-  });
+  const { data } = await evreg.actions.get("a");
+  expect(data).toMatchObject({ application: "crm", schemata: { type: "object" } });
 });

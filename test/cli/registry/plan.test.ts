@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Plan } from "../../../src/cli/registry/plan.ts";
 import { planText } from "../../../src/cli/registry/report.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
+import { register, subscribe } from "../../support/records.ts";
 import { lines, planOf } from "./setup.ts";
 
 let local: LocalService;
@@ -11,17 +12,8 @@ let evreg: Evreg;
 beforeEach(async () => {
   local = await openLocalService();
   ({ evreg } = local);
-  await evreg.actions.create({
-    action: "order.created",
-    application: "shop",
-    schemata: { type: "object", required: ["id"] },
-  });
-  await evreg.subscriptions.create({
-    application: "billing",
-    subscription: "invoices",
-    action: "order.created",
-    handler: "https://a.example",
-  });
+  await register(evreg, "order.created", { type: "object", required: ["id"] });
+  await subscribe(evreg, "invoices", { handler: "https://a.example" });
 });
 afterEach(() => local.close());
 
@@ -30,10 +22,7 @@ const ACTION =
 const SAME =
   "application: billing, subscription: invoices, action: order.created, handler: https://a.example";
 
-function told(plan: Plan): string {
-  return planText(plan, { force: false });
-}
-
+const told = (plan: Plan): string => planText(plan, { force: false });
 const subscription = (more = "") => `${ACTION}subscriptions: [{ ${SAME}${more} }]`;
 
 test("what matches its declaration is unchanged, in whichever order its schema is written", async () => {
@@ -43,38 +32,28 @@ test("what matches its declaration is unchanged, in whichever order its schema i
 });
 
 test("a difference is shown with the old and the new value", async () => {
-  const plan = await planOf(
-    evreg,
-    subscription(", max_retries: 3, headers: { X-A: b }").replace("a.example", "b.example"),
-  );
+  const text = subscription(", max_retries: 3, headers: { X-A: b }").replace("a.example", "b.example");
+  const plan = await planOf(evreg, text);
   expect(told(plan)).toBe(
     '~ subscription billing/invoices to order.created: handler "https://a.example" → "https://b.example", max_retries 5 → 3, headers\n' +
       "Plan: 1 to change; 1 unchanged.\n",
   );
-  expect(plan.steps[0]?.body).toEqual({
-    handler: "https://b.example",
-    max_retries: 3,
-    headers: { "X-A": "b" },
-  });
+  const body = { handler: "https://b.example", max_retries: 3, headers: { "X-A": "b" } };
+  expect(plan.steps[0]?.body).toEqual(body);
 });
 
 test("a member that a file omits is reset to its default; whether it is active stays", async () => {
-  await evreg.subscriptions.update(1, {
+  const changed = {
     max_retries: 9,
-    active: false,
     bearer: "none",
     rate_limit: 5,
     ordered: true,
     on_exhausted: "skip",
-  });
+  } as const;
+  await evreg.subscriptions.update(1, { active: false, ...changed });
   const plan = await planOf(evreg, subscription());
-  expect(plan.steps[0]?.body).toEqual({
-    max_retries: 5,
-    bearer: "secret",
-    rate_limit: null,
-    ordered: false,
-    on_exhausted: null,
-  });
+  const usual = { max_retries: 5, bearer: "secret", rate_limit: null, ordered: false, on_exhausted: null };
+  expect(plan.steps[0]?.body).toEqual(usual);
   const active = await planOf(evreg, subscription(", active: true"));
   expect(active.steps[0]?.body).toMatchObject({ active: true });
 });
@@ -101,35 +80,41 @@ test("a breaking change is shown with each break and the way out", async () => {
       "",
     ].join("\n"),
   );
-  const versions = text.replace(
-    "actions: [",
-    "actions: [{ action: order.created.v2, application: shop, schemata: {} }, ",
-  );
-  expect(told(await planOf(evreg, versions))).toContain(
-    "Declare it as order.created.v3 beside order.created,",
-  );
+  const second = "actions: [{ action: order.created.v2, application: shop, schemata: {} }, ";
+  const third = told(await planOf(evreg, text.replace("actions: [", second)));
+  expect(third).toContain("Declare it as order.created.v3 beside order.created,");
   expect(planText(plan, { force: true })).toContain("Applied all the same, as --compatibility none says.");
 });
 
-test("a subscription needs an action that exists or is declared", async () => {
-  const both = `actions: [{ action: new, application: shop, schemata: {} }]
+test.each([
+  [
+    "a subscription to an action that nobody declares",
+    `actions: [{ action: new, application: shop, schemata: {} }]
 subscriptions:
   - { application: a, subscription: s, action: new, handler: https://a.example }
   - application: a
     subscription: s
     action: nowhere
-    handler: https://a.example`;
-  const plan = await planOf(evreg, both);
-  expect(lines(plan)).toEqual([
-    "registry.yaml:6: there is no action nowhere, or none that this token may read, and no file declares it",
-  ]);
-});
-
-test("a new action whose name evreg keeps for itself is a mistake", async () => {
-  const text = "actions:\n  - application: shop\n    schemata: {}\n    action: evreg.mine";
-  expect(lines(await planOf(evreg, text))).toEqual([
-    expect.stringMatching(/^registry\.yaml:4: action: must not begin with evreg\./),
-  ]);
+    handler: https://a.example`,
+    /:6: there is no action nowhere, or none that this token may read, and no file declares it$/,
+  ],
+  [
+    "a new action whose name evreg keeps for itself",
+    "actions:\n  - application: shop\n    schemata: {}\n    action: evreg.mine",
+    /:4: action: must not begin with evreg\./,
+  ],
+  [
+    "a schema",
+    "actions:\n  - action: a\n    application: b\n    schemata:\n      properties:\n        zip:\n          pattern: '('",
+    /:7: schemata\.properties\.zip\.pattern: the pattern/,
+  ],
+  [
+    "a filter",
+    `subscriptions:\n  - { application: x, subscription: y, action: order.created, handler: "https://a.example",\n      filter: { type: nothing } }`,
+    /:3: filter\.type: /,
+  ],
+])("what is wrong with %s is reported with its line", async (_, text, expected) => {
+  expect(lines(await planOf(evreg, text))).toEqual([expect.stringMatching(expected)]);
 });
 
 test("an existing subscription is no mistake for a token that may not read its action", async () => {
@@ -138,32 +123,13 @@ test("an existing subscription is no mistake for a token that may not read its a
   expect(await planOf(token, text)).toMatchObject({ steps: [], unchanged: 1, problems: [] });
 });
 
-describe("schemas", () => {
-  test.each([
-    [
-      "actions:\n  - action: a\n    application: b\n    schemata:\n      properties:\n        zip:\n          pattern: '('",
-      /^registry\.yaml:7: schemata\.properties\.zip\.pattern: the pattern/,
-    ],
-    [
-      `subscriptions:\n  - { application: x, subscription: y, action: order.created, handler: "https://a.example",\n      filter: { type: nothing } }`,
-      /^registry\.yaml:3: filter\.type: /,
-    ],
-  ])("an invalid one is reported with its line: %#", async (text, expected) => {
-    const plan = await planOf(evreg, text);
-    expect(lines(plan)).toEqual([expect.stringMatching(expected)]);
-  });
-});
-
 test("only subscriptions of applications that the files name are pruned, and never an action", async () => {
-  await evreg.actions.create({ action: "order.paid", application: "shop", schemata: {} });
+  await register(evreg, "order.paid");
   await evreg.actions.create({ action: "user.created", application: "crm", schemata: {} });
-  const common = { action: "order.paid", handler: "https://a.example" };
-  await evreg.subscriptions.create({ ...common, application: "billing", subscription: "old" });
-  await evreg.subscriptions.create({ ...common, application: "others", subscription: "theirs" });
-  const left = {
-    actions: ["order.paid"],
-    subscriptions: ["billing/old to order.paid"],
-  };
+  const paid = { action: "order.paid", handler: "https://a.example" };
+  await subscribe(evreg, "old", paid);
+  await subscribe(evreg, "theirs", { ...paid, application: "others" });
+  const left = { actions: ["order.paid"], subscriptions: ["billing/old to order.paid"] };
   const kept = await planOf(evreg, subscription());
   expect(kept).toMatchObject({ steps: [], undeclared: left });
   const pruned = await planOf(evreg, subscription(), { prune: true });
@@ -171,23 +137,19 @@ test("only subscriptions of applications that the files name are pruned, and nev
   expect(told(pruned)).toBe("- subscription billing/old to order.paid\nPlan: 1 to delete; 2 unchanged.\n");
 });
 
-describe("a bearer value", () => {
-  test("is sent for a subscription that has none yet, and unchanged afterwards", async () => {
-    const missing = await planOf(evreg, subscription(", bearer: own"));
-    expect(lines(missing)).toEqual([
-      "registry.yaml:2: billing/invoices to order.created has no value of its own for bearer yet; name the file that holds it as bearer_token_file",
-    ]);
-    await evreg.subscriptions.update(1, { bearer_token: "hidden-value" });
-    expect(await planOf(evreg, subscription(", bearer: own"))).toMatchObject({ steps: [], problems: [] });
-    const back = await planOf(evreg, subscription());
-    expect(back.steps[0]?.body).toEqual({ bearer: "secret" });
-  });
+test("a bearer value is sent for a subscription that has none yet, and unchanged afterwards", async () => {
+  const missing = await planOf(evreg, subscription(", bearer: own"));
+  expect(lines(missing)).toEqual([
+    "registry.yaml:2: billing/invoices to order.created has no value of its own for bearer yet; name the file that holds it as bearer_token_file",
+  ]);
+  await evreg.subscriptions.update(1, { bearer_token: "hidden-value" });
+  expect(await planOf(evreg, subscription(", bearer: own"))).toMatchObject({ steps: [], problems: [] });
+  const back = await planOf(evreg, subscription());
+  expect(back.steps[0]?.body).toEqual({ bearer: "secret" });
 });
 
 test("names in a plan cannot control the terminal", async () => {
-  const plan = await planOf(
-    evreg,
-    `subscriptions: [{ application: a, subscription: b, action: order.created, handler: "https://a.example/\u202e" }]`,
-  );
-  expect(told(plan)).not.toContain("\u202e");
+  const handler = "https://a.example/\u202e";
+  const text = `subscriptions: [{ application: a, subscription: b, action: order.created, handler: "${handler}" }]`;
+  expect(told(await planOf(evreg, text))).not.toContain("\u202e");
 });

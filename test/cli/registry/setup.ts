@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Declarations, readDeclarations } from "../../../src/cli/registry/declarations.ts";
 import { parseFile } from "../../../src/cli/registry/documents.ts";
+import { executeSteps } from "../../../src/cli/registry/apply.ts";
 import { registryOf } from "../../../src/cli/registry/export.ts";
 import { type Plan, planFor } from "../../../src/cli/registry/plan.ts";
 import type { Evreg } from "../../../src/evreg.ts";
@@ -28,6 +29,15 @@ export async function planOf(
 ): Promise<Plan> {
   const { prune = false, name } = options;
   return planFor(await declaredBy(text, name), await registryOf(evreg), evreg.actions, { prune });
+}
+
+/** Does the steps of a plan, as far as they can be done. */
+export function doSteps(
+  evreg: Evreg,
+  { steps }: Plan,
+  { force = false, signal = new AbortController().signal }: { force?: boolean; signal?: AbortSignal } = {},
+): ReturnType<typeof executeSteps> {
+  return executeSteps(evreg, steps, { force, signal, created: async () => {} });
 }
 
 /** Problems as lines: `registry.yaml:3: …`. */

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { subscriptionsFor } from "../../../src/cli/listen/subscriptions.ts";
-import { executeSteps } from "../../../src/cli/registry/apply.ts";
 import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
 import { planText } from "../../../src/cli/registry/report.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
-import { planOf } from "./setup.ts";
+import { doSteps, planOf } from "./setup.ts";
 
 // Each test has actions of its own, by the first part of their names.
 
@@ -23,17 +22,12 @@ function file(...actions: readonly string[]): string {
 }
 
 async function apply(text: string, port = evreg): Promise<string[]> {
-  const { steps, problems } = await planOf(port, text);
-  expect(problems).toEqual([]);
-  const { signal } = new AbortController();
-  const { done, failure } = await executeSteps(port, steps, {
-    force: false,
-    signal,
-    created: async () => {},
-  });
+  const plan = await planOf(port, text);
+  expect(plan.problems).toEqual([]);
+  const { done, failure } = await doSteps(port, plan);
   expect(failure).toBeUndefined();
-  expect(done).toHaveLength(steps.length);
-  return steps.map(({ operation, name }) => `${operation} ${name}`);
+  expect(done).toHaveLength(plan.steps.length);
+  return plan.steps.map(({ operation, name }) => `${operation} ${name}`);
 }
 
 async function state(action: string): Promise<unknown> {
@@ -82,18 +76,9 @@ test("an export contains states and successors, and recreates them elsewhere", a
 
 test("an export leaves out what evreg listen has made for itself", async () => {
   await apply(file("l.one"));
-  const subscriptions = await subscriptionsFor(evreg, {
-    actions: ["l.one"],
-    application: "shop",
-    ordered: false,
-  });
-  await subscriptionsFor(evreg, {
-    actions: ["l.one"],
-    application: "shop",
-    subscription: "kept",
-    ordered: false,
-  });
-  expect(subscriptions).toHaveLength(1);
+  const listened = { actions: ["l.one"], application: "shop", ordered: false };
+  expect(await subscriptionsFor(evreg, listened)).toHaveLength(1);
+  await subscriptionsFor(evreg, { ...listened, subscription: "kept" });
   const { subscriptions: kept } = exported(await registryOf(evreg, "shop"));
   expect(kept.map(({ subscription }) => subscription)).toEqual(["kept"]);
   const { undeclared } = await planOf(evreg, file("l.one"));
@@ -101,10 +86,8 @@ test("an export leaves out what evreg listen has made for itself", async () => {
 });
 
 test("what a file declares is planned upon what there is, also under the name of a listener", async () => {
-  const names = ["listen-orders", "listen-me@here"].map(
-    (name) =>
-      `  - {application: shop, subscription: ${name}, action: m.one, mode: pull, expires_after_ms: 24h}\n`,
-  );
+  const more = "application: shop, action: m.one, mode: pull, expires_after_ms: 24h";
+  const names = ["listen-orders", "listen-me@here"].map((name) => `  - {${more}, subscription: ${name}}\n`);
   const text = `${file("m.one")}subscriptions:\n${names.join("")}`;
   await apply(text);
   expect((await planOf(evreg, text)).steps).toEqual([]);
