@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/io/table.ts";
-import { textWidth, truncateAt } from "../../src/cli/io/text.ts";
+import { textWidth } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import type { Replay } from "../../src/domain/replay.ts";
@@ -217,14 +217,4 @@ test("a value of several lines is next to its title, one line each", () => {
     "Id       1\nHeaders  X-A: 1\n         X-B: \\e[2J\n",
   );
   expect(renderRecord(columns, { text: "" }, 40)).toContain("Headers  -\n");
-});
-
-test.each([
-  ["/srv/evreg.yaml:12", 12, "start", "…reg.yaml:12"],
-  ["/srv/evreg.yaml:12", 18, "start", "/srv/evreg.yaml:12"],
-  ["注文注文", 5, "start", "…注文"],
-  ["注文注文", 6, "middle", "注…文"],
-  ["abcdefgh", 1, "middle", "…"],
-] as const)("%s cut to %i at the %s", (text, width, part, cut) => {
-  expect(truncateAt(text, width, part)).toBe(cut);
 });

@@ -33,48 +33,45 @@ test("no secret, bearer value or key is in a log, an error, a listing or the dat
   const env = { EVREG_DATA: data, EVREG_ENCRYPTION_KEY_FILE: keyFile };
   const { run, json } = commandLine(folder.path, env);
   const said: Outcome[] = [];
-  const say = async (words: readonly string[], options: Parameters<typeof run>[1] = {}): Promise<Outcome> => {
-    const outcome = await run(words, options);
+  const say = async (line: string, options: Parameters<typeof run>[1] = {}): Promise<Outcome> => {
+    const outcome = await run(line, options);
     said.push(outcome);
     return outcome;
   };
 
   const server = await startProgram(data, ["--dev", "--log-level", "debug"], env);
-  await json("actions create a.b --application x --schema -", {
-    input: '{"type":"object"}',
-  });
-  const create = ["subscriptions", "create", "--application", "x", "--action", "a.b", "--max-retries", "1"];
-  const to = (path: string): string[] => ["--handler", new URL(path, receiver.url).href];
-  const created = await json<SubscriptionWithSecret>([...create, "--subscription", "plain", ...to("/a")]);
-  const own = await json<SubscriptionWithSecret>(
-    [...create, "--subscription", "own", ...to("/b"), "--bearer-token-file", "-"],
-    { input: `${BEARER}\n` },
-  );
+  await json("actions create a.b --application x --schema -", { input: '{"type":"object"}' });
+  const { origin } = new URL(receiver.url);
+  const create = "subscriptions create --application x --action a.b --max-retries 1";
+  const plain = `${create} --subscription plain --handler ${origin}/a`;
+  const created = await json<SubscriptionWithSecret>(plain);
+  const withBearer = `${create} --subscription own --handler ${origin}/b --bearer-token-file -`;
+  const own = await json<SubscriptionWithSecret>(withBearer, { input: `${BEARER}\n` });
   const rotated = await json<SubscriptionWithSecret>("subscriptions rotate-secret 1 --overlap 1h");
   expect(rotated.data).toMatchObject({ rowid: 1, bearer: "secret" });
   const secrets = [created, own, rotated].map((answer) => answer.data.secret);
 
   receiver.answer = ({ path }) => (path === "/a" ? { status: 500 } : {});
-  await say(["publish", "a.b", "{}", "--wait"]);
+  await say("publish a.b {} --wait");
   expect(receiver.requests.map(({ headers }) => headers["authorization"])).toEqual(
     expect.arrayContaining([`Bearer ${created.data.secret}`, `Bearer ${BEARER}`]),
   );
 
-  for (const words of [
-    ["subscriptions"],
-    ["subscriptions", "--json"],
-    ["subscriptions", "get", "1"],
-    ["subscriptions", "get", "2", "--output", "jsonl"],
-    ["subscriptions", "update", "2", "--max-retries", "2"],
-    ["deliveries"],
-    ["deliveries", "get", "1", "--json"],
-    ["subscriptions", "rotate-secret", "1"],
-    ["subscriptions", "rotate-secret", "9"],
-    ["migrate", "--status"],
+  for (const line of [
+    "subscriptions",
+    "subscriptions --json",
+    "subscriptions get 1",
+    "subscriptions get 2 --output jsonl",
+    "subscriptions update 2 --max-retries 2",
+    "deliveries",
+    "deliveries get 1 --json",
+    "subscriptions rotate-secret 1",
+    "subscriptions rotate-secret 9",
+    "migrate --status",
   ]) {
-    await say(words);
+    await say(line);
   }
-  const refused = await say(["subscriptions", "update", "2", "--bearer-token-file", "-"], { input: UNTAKEN });
+  const refused = await say("subscriptions update 2 --bearer-token-file -", { input: UNTAKEN });
   expect(refused.code).toBe(1);
   for (const body of [
     JSON.stringify({ bearer_token: UNTAKEN }),
@@ -94,17 +91,17 @@ test("no secret, bearer value or key is in a log, an error, a listing or the dat
   said.push(await server.end("SIGTERM"));
 
   const without = { EVREG_ENCRYPTION_KEY_FILE: "" };
-  for (const [words, other, code] of [
-    [["serve", "--port", "0"], { ...without, EVREG_ENCRYPTION_KEY: WRONG_KEY.toString("hex") }, 2],
-    [["subscriptions"], without, 2],
-    [["migrate"], without, 2],
-    [["subscriptions"], { ...without, EVREG_ENCRYPTION_KEY: `${KEY.toString("hex")}00` }, 2],
-    [["subscriptions"], { ...without, EVREG_ENCRYPTION_KEY_PREVIOUS: KEY.toString("hex") }, 2],
-    [["subscriptions"], { EVREG_ENCRYPTION_KEY: WRONG_KEY.toString("hex") }, 2],
-    [["migrate"], {}, 0],
-    [["subscriptions"], {}, 0],
+  for (const [line, other, code] of [
+    ["serve --port 0", { ...without, EVREG_ENCRYPTION_KEY: WRONG_KEY.toString("hex") }, 2],
+    ["subscriptions", without, 2],
+    ["migrate", without, 2],
+    ["subscriptions", { ...without, EVREG_ENCRYPTION_KEY: `${KEY.toString("hex")}00` }, 2],
+    ["subscriptions", { ...without, EVREG_ENCRYPTION_KEY_PREVIOUS: KEY.toString("hex") }, 2],
+    ["subscriptions", { EVREG_ENCRYPTION_KEY: WRONG_KEY.toString("hex") }, 2],
+    ["migrate", {}, 0],
+    ["subscriptions", {}, 0],
   ] as const) {
-    expect(await say(words, { env: other }), words.join(" ")).toMatchObject({ code });
+    expect(await say(line, { env: other }), line).toMatchObject({ code });
   }
 
   const keys = [KEY, WRONG_KEY].flatMap((key) => [key.toString("base64"), key.toString("hex")]);
@@ -118,34 +115,20 @@ test("no secret, bearer value or key is in a log, an error, a listing or the dat
 }, 60_000);
 
 test("rotate-secret prints the new secret once, to stdout, and explains the overlap", async () => {
-  const data = join(folder.path, "data");
-  const { run } = commandLine(folder.path, { EVREG_DATA: data });
-  const make = ["actions", "create", "a.b", "--application", "x", "--schema", "-"];
-  expect((await run(make, { input: "{}" })).code).toBe(0);
-  const handler = "https://hooks.example.com/";
-  const create = ["subscriptions", "create", "--application", "x", "--subscription", "y", "--action", "a.b"];
-  expect((await run([...create, "--handler", handler, "--bearer", "none"])).stdout).toMatch(
-    /^Bearer +none$/m,
-  );
-
-  const rotate = ["subscriptions", "rotate-secret", "1"];
-  const first = await run([...rotate, "--overlap", "2d"]);
-  expect(first.stdout.match(/whsec_/g)).toHaveLength(1);
-  expect(first.stdout).toMatch(/^Old secret +valid until \d{4}-/m);
-  expect(first.stderr).not.toContain("whsec_");
-  const again = await run(rotate);
-  expect(again).toMatchObject({ code: 5, stdout: "" });
-  expect(again.stderr).toContain("--expire-now");
-  const ended = await run([...rotate, "--expire-now"]);
-  expect(ended.code).toBe(0);
-  expect(ended.stdout).not.toMatch(/Old secret/);
-  for (const wrong of [
-    ["--overlap", "soon"],
-    ["--overlap", "15s ago"],
-    ["--overlap", "31d"],
-    ["--overlap", "1h", "--expire-now"],
-  ]) {
-    expect(await run([...rotate, ...wrong])).toMatchObject({ code: 2, stdout: "" });
-  }
-  expect((await run([...rotate, "--overlap", "15s"])).code).toBe(0);
+  const { expectEach } = commandLine(folder.path, { EVREG_DATA: join(folder.path, "data") });
+  const create = "subscriptions create --application x --subscription y --action a.b --bearer none";
+  const rotate = "subscriptions rotate-secret 1";
+  const once = /^(?!.*whsec_.*whsec_).*whsec_.*^Old secret +valid until \d{4}-/ms;
+  await expectEach([
+    ["actions create a.b --application x --schema -", 0, undefined, undefined, { input: "{}" }],
+    [`${create} --handler https://hooks.example.com/`, 0, /^Bearer +none$/m],
+    [`${rotate} --overlap 2d`, 0, once, /^(?!.*whsec_)/s],
+    [rotate, 5, "", /--expire-now/],
+    [`${rotate} --expire-now`, 0, /^(?!.*Old secret)/s],
+    [`${rotate} --overlap soon`, 2, ""],
+    [[...rotate.split(" "), "--overlap", "15s ago"], 2, ""],
+    [`${rotate} --overlap 31d`, 2, ""],
+    [`${rotate} --overlap 1h --expire-now`, 2, ""],
+    [`${rotate} --overlap 15s`, 0],
+  ]);
 }, 60_000);

@@ -2,23 +2,17 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../../../src/client/client.ts";
 import type { Evreg } from "../../../src/evreg.ts";
-import { RawJson } from "../../../src/json/raw-json.ts";
 import { readTokenFile } from "../../../src/runtime/find-server.ts";
 import { temporaryFolder } from "../../support/program.ts";
+import { deliveriesOf, publish, register, subscribe } from "../../support/records.ts";
 import { serveHere } from "../../support/server.ts";
 import { until } from "../../support/until.ts";
 
-/** Nothing listens there, so each attempt fails at once and in the same words. */
-const HANDLER = "http://127.0.0.1:9/hook";
 const HOUR_MS = 3_600_000;
 /** As many runs of a command find something of their own to change. */
 const RUNS = 3;
 
-const SCHEMA = {
-  type: "object",
-  properties: { id: { type: "integer" } },
-  required: ["id"],
-};
+const SCHEMA = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] };
 
 /** What commands act on: a server, and a data folder with the same in it that no server has. */
 export interface World {
@@ -80,62 +74,45 @@ export async function createWorld(): Promise<World> {
   };
 }
 
+/** Nobody listens at the handlers, so each attempt fails at once and in the same words. */
 async function fill(evreg: Evreg): Promise<Found> {
   const runs = Array.from({ length: RUNS }, (_, run) => run);
-  const action = async (name: string, application = "shop") =>
-    evreg.actions.create({ action: name, application, schemata: SCHEMA });
-  await action("order.created");
+  await register(evreg, "order.created", SCHEMA);
   const schemata = { ...SCHEMA, properties: { ...SCHEMA.properties, note: { type: "string" } } };
   await evreg.actions.update("order.created", { schemata });
-  await action("order.paid", "bank");
-  for (const run of runs) await action(`order.changed${run}`, "changing");
+  await evreg.actions.create({ action: "order.paid", application: "bank", schemata: SCHEMA });
+  for (const run of runs)
+    await evreg.actions.create({ action: `order.changed${run}`, application: "changing", schemata: SCHEMA });
 
-  const subscribe = async (subscription: string, more: object) =>
-    (
-      await evreg.subscriptions.create({
-        application: "billing",
-        subscription,
-        action: "order.created",
-        handler: HANDLER,
-        ...more,
-      })
-    ).data.rowid;
-  const failing = await subscribe("failing", { max_retries: 0 });
-  const retrying = await subscribe("retrying", { max_retries: 1, retry_schedule: [HOUR_MS] });
-  const publish = async (id: number) => {
-    const payload = RawJson.fromValue({ id });
-    return (await evreg.events.publish({ action: "order.created", payload })).data.rowid;
+  const failing = await subscribe(evreg, "failing", { max_retries: 0 });
+  const retrying = await subscribe(evreg, "retrying", { max_retries: 1, retry_schedule: [HOUR_MS] });
+  let quiet = 0;
+  for (const id of [...runs, RUNS]) quiet = (await publish(evreg, "order.created", `{"id":${id}}`)).rowid;
+  const idsOf = async (subscription: number, status: "failed" | "waiting"): Promise<number[]> => {
+    const found = await deliveriesOf(evreg, { subscription, status }, RUNS + 1);
+    return found.map(({ rowid }) => rowid).toSorted((one, other) => one - other);
   };
-  for (const run of runs) await publish(run);
-  const quiet = await publish(RUNS);
-  const of = async (subscription: number, status: "failed" | "waiting"): Promise<number[]> =>
-    (await evreg.deliveries.list({ subscription, status })).data
-      .map(({ rowid }) => rowid)
-      .toSorted(ascending);
-  await until("all attempts are over", async () => {
-    const [failed, waiting] = await Promise.all([of(failing, "failed"), of(retrying, "waiting")]);
-    return failed.length + waiting.length === 2 * (RUNS + 1);
-  });
+  const [failed, waiting] = [await idsOf(failing.rowid, "failed"), await idsOf(retrying.rowid, "waiting")];
 
   const changing = { application: "changing", active: false };
-  const [paused, replayable, replays, tokens]: number[][] = [[], [], [], []];
+  const lists: Record<"paused" | "replayable" | "replays" | "tokens", number[]> = {
+    paused: [],
+    replayable: [],
+    replays: [],
+    tokens: [],
+  };
   for (const run of runs) {
-    paused!.push(await subscribe(`paused${run}`, { ...changing, action: "order.paid" }));
-    replayable!.push(await subscribe(`replayable${run}`, changing));
-    const replayed = await subscribe(`replayed${run}`, changing);
+    const paused = await subscribe(evreg, `paused${run}`, { ...changing, action: "order.paid" });
+    lists.paused.push(paused.rowid);
+    lists.replayable.push((await subscribe(evreg, `replayable${run}`, changing)).rowid);
     // Of a paused subscription, so that it lasts.
-    const { data } = await evreg.replays.start(replayed, { from: "2020-01-01T00:00:00Z", status: "missed" });
-    replays!.push(data.rowid);
-    tokens!.push((await evreg.tokens.create({ name: `token${run}`, scopes: ["read"] })).data.rowid);
+    const { rowid } = await subscribe(evreg, `replayed${run}`, changing);
+    const { data } = await evreg.replays.start(rowid, { from: "2020-01-01T00:00:00Z", status: "missed" });
+    lists.replays.push(data.rowid);
+    lists.tokens.push((await evreg.tokens.create({ name: `token${run}`, scopes: ["read"] })).data.rowid);
   }
   await until("the replays are counted", async () =>
     (await evreg.replays.list()).data.every(({ total }) => total !== null),
   );
-  const lists = { paused: paused!, replayable: replayable!, replays: replays!, tokens: tokens! };
-  const [failed, waiting] = await Promise.all([of(failing, "failed"), of(retrying, "waiting")]);
   return { failed, waiting, quiet: { event: quiet, delivery: failed[RUNS]! }, ...lists };
-}
-
-function ascending(one: number, other: number): number {
-  return one - other;
 }
