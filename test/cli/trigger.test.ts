@@ -29,7 +29,8 @@ test("a made-up event is published, delivered and shown as publish shows it", as
   expect(meta).toMatchObject({ outcome: "delivered" });
   const [sent] = await receiver.received(1);
   expect(JSON.parse(sent!.body.toString("utf8"))).toMatchObject({ payload: data.payload });
-  const shown = /^Payload\b.*\n[^]*"customer":[^]*^ *\d+ +\d+ +order\.created +billing\/invoices +delivered /m;
+  const shown =
+    /^Payload\b.*\n[^]*"customer":[^]*^ *\d+ +\d+ +order\.created +billing\/invoices +delivered /m;
   await expectEach([["trigger order.created --wait --seed 7", 0, shown]]);
 });
 
