@@ -1,18 +1,16 @@
 import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Finding } from "../../src/domain/operations.ts";
 import { inLongForm, lengthOf } from "../faults/length.ts";
-import { commandLine } from "../support/command-line.ts";
+import { useFolder } from "../support/command-line.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
-import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { launchProgram, startProgram } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
 // Several processes behind one address, as `evreg serve --nodes` starts them.
 
 const { servers } = lengthOf("cli/nodes");
-const folder = temporaryFolder();
-const { run } = commandLine(folder.path, {});
+const { folder, at, run, expectEach } = useFolder();
 let cluster: Cluster;
 let database: string;
 
@@ -20,7 +18,6 @@ beforeAll(async () => {
   cluster = await sharedCluster();
   database = await cluster.newDatabase();
 });
-afterAll(() => folder.remove());
 
 interface NodeRecord {
   readonly id: string;
@@ -31,17 +28,17 @@ const SERVING =
   "SELECT id, (owner::json->>'pid')::int AS pid FROM evreg.node WHERE ended IS NULL AND until > clock_timestamp()";
 
 test("a data folder takes one process", async () => {
-  const tooMany = await run(["serve", "--nodes", "10000", "--data", folder.path]);
-  expect(tooMany.stderr).toContain("--nodes: takes a number from 1 to 64, not 10000.");
-  const refused = await run(["serve", "--nodes", "2", "--data", folder.path]);
-  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--nodes needs a database") });
+  await expectEach([
+    ["serve --nodes 10000 --data .", 2, "", /--nodes: takes a number from 1 to 64, not 10000\./],
+    ["serve --nodes 2 --data .", 2, "", /--nodes needs a database/],
+  ]);
 });
 
 inLongForm(
   "several serve behind one address, are replaced one by one, and where one was killed",
   async () => {
     const env = { EVREG_DATABASE_URL: cluster.url(database) };
-    const server = launchProgram(folder.path, ["--dev", "--nodes", `${servers}`], env);
+    const server = launchProgram(folder, ["--dev", "--nodes", `${servers}`], env);
     let log = "";
     server.child.stderr!.on("data", (chunk: Buffer) => (log += chunk.toString()));
     const url = await server.ready;
@@ -49,7 +46,7 @@ inLongForm(
     // Without any that listens, the port that the system has chosen would be another one from then on.
     await until("two listen", () => log.split('"msg":"listening"').length === 3);
     const first = await serving();
-    const listed = await run(["nodes", "--json", "--data", folder.path]);
+    const listed = await run("nodes --json --data .");
     const { data } = JSON.parse(listed.stdout) as { data: readonly object[] };
     expect(data).toEqual(expect.arrayContaining(first.map((one) => expect.objectContaining(one) as object)));
     expect(data.filter((one) => "status" in one && one.status === "serving")).toHaveLength(2);
@@ -99,18 +96,16 @@ test("the log of those that go on says which node is dead, and the folder of one
   const shared = await cluster.newDatabase();
   const env = { EVREG_DATABASE_URL: cluster.url(shared) };
   const begin = (name: string) => {
-    mkdirSync(join(folder.path, name), { mode: 0o700 });
-    return startProgram(join(folder.path, name), ["--dev"], env);
+    mkdirSync(at(name), { mode: 0o700 });
+    return startProgram(at(name), ["--dev"], env);
   };
   const [killed, survivor] = [await begin("killed"), await begin("survivor")];
   const heldBy = async ({ child: { pid } }: typeof killed): Promise<number> => {
     const count = `SELECT count(*)::int AS n FROM evreg.shard JOIN evreg.node ON node.id = shard.node WHERE (owner::json->>'pid')::int = ${pid}`;
     return (await cluster.query<{ n: number }>(count, shared))[0]!.n;
   };
-  await until(
-    "both have shards",
-    async () => (await heldBy(killed)) === 64 && (await heldBy(survivor)) === 64,
-  );
+  const shared64 = async () => (await heldBy(killed)) === 64 && (await heldBy(survivor)) === 64;
+  await until("both have shards", shared64);
   await killed.end("SIGKILL");
   await until("the other one has all", async () => {
     // As if it had been silent for as long as a lease lasts.
@@ -121,29 +116,24 @@ test("the log of those that go on says which node is dead, and the folder of one
     return (await heldBy(survivor)) === 128;
   });
   const { stderr } = await survivor.end("SIGTERM");
-  expect(stderr).toMatch(
-    new RegExp(
-      String.raw`process ${killed.child.pid}\) has given no sign of life since 20\S+Z: its 64 shards go to the others\.`,
-    ),
-  );
-  const listed = await run(["nodes", "--data", join(folder.path, "survivor")], { env });
-  expect(listed.stdout).toMatch(new RegExp(String.raw`gone .*\(${killed.child.pid}\)`));
-
+  const dead = String.raw`process ${killed.child.pid}\) has given no sign of life since 20\S+Z: its 64 shards go to`;
+  expect(stderr).toMatch(new RegExp(dead));
   // The folder of one that has stopped says where its data are.
-  const { code, stdout } = await run(["doctor", "--data", join(folder.path, "survivor")]);
-  expect(code).toBe(1);
-  expect(stdout).toMatch(/^problem +data +The server of the data folder .* in the database 127\.0\.0\.1:/m);
-  expect(stdout).not.toContain("0 bytes");
+  const away =
+    /^(?!.*0 bytes).*^problem +data +The server of the data folder .* in the database 127\.0\.0\.1:/ms;
+  await expectEach([
+    ["nodes --data survivor", 0, new RegExp(String.raw`gone .*\(${killed.child.pid}\)`), undefined, { env }],
+    ["doctor --data survivor", 1, away],
+  ]);
   // With the database it starts there again.
-  const again = await startProgram(join(folder.path, "survivor"), ["--dev"], env);
+  const again = await startProgram(at("survivor"), ["--dev"], env);
   expect((await again.end("SIGTERM")).code).toBe(0);
 });
 
 test("commands that only read make nothing in a database that is empty, and say so", async () => {
   const empty = await cluster.newDatabase();
   const env = { EVREG_DATABASE_URL: cluster.url(empty) };
-  const listed = await run(["nodes", "--data", join(folder.path, "none")], { env });
-  expect(listed).toMatchObject({ code: 3, stderr: expect.stringContaining("holds no data of evreg yet") });
+  await expectEach([["nodes --data none", 3, "", /holds no data of evreg yet/, { env }]]);
   const [finding] = await findings(env);
   expect(finding).toMatchObject({ status: "warning", found: expect.stringContaining("holds no data") });
   expect(await cluster.query("SELECT FROM pg_namespace WHERE nspname = 'evreg'", empty)).toEqual([]);
@@ -151,13 +141,14 @@ test("commands that only read make nothing in a database that is empty, and say 
 
 test("a command on a database makes no data folder, and the doctor looks at the database without a server", async () => {
   const env = { EVREG_DATABASE_URL: cluster.url(await cluster.newDatabase()) };
-  const place = join(folder.path, "not-made");
-  const create = ["actions", "create", "order.created", "--application", "shop", "--schema", "-"];
-  expect(await run([...create, "--data", place], { env, input: "{}" })).toMatchObject({ code: 0 });
-  const asked = await run(["whoami", "--data", place], { env });
-  expect(asked.stdout).toMatch(/^On the data in +127\.0\.0\.1:\d+\/\w+$/m);
-  expect((await run(["doctor", "--data", place], { env })).stdout).not.toContain("be written to");
-  expect(existsSync(place)).toBe(false);
+  const place = "--data not-made";
+  const create = `actions create order.created --application shop --schema - ${place}`;
+  await expectEach([
+    [create, 0, undefined, undefined, { env, input: "{}" }],
+    [`whoami ${place}`, 0, /^On the data in +127\.0\.0\.1:\d+\/\w+$/m, undefined, { env }],
+    [`doctor ${place}`, 1, /^(?!.*be written to)/s, undefined, { env }],
+  ]);
+  expect(existsSync(at("not-made"))).toBe(false);
   const found = await findings(env);
   const ofDatabase = ["database", "durability", "vacuum", "nodes", "settings"];
   expect(found.map(({ check }) => check)).toEqual(expect.arrayContaining([...ofDatabase, "backlog"]));
@@ -171,8 +162,8 @@ test("a command on a database makes no data folder, and the doctor looks at the 
 
 /** What the doctor says of a database by a folder that no server has. */
 async function findings(env: Record<string, string>): Promise<readonly Finding[]> {
-  const words = ["doctor", "--json", "--data", join(folder.path, "doctor")];
-  return (JSON.parse((await run(words, { env })).stdout) as { data: readonly Finding[] }).data;
+  const { stdout } = await run("doctor --json --data doctor", { env });
+  return (JSON.parse(stdout) as { data: readonly Finding[] }).data;
 }
 
 /** By a connection of its own: one that is kept may be closed just as it is used again. */

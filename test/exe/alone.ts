@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { HOST, TARGETS } from "../../bin/exe/packages.ts";
 import {
+  type Line,
   type Outcome,
   type RunningProgram,
   runProgram,
@@ -19,7 +20,7 @@ export interface Alone {
   /** The data folder of the test. */
   readonly data: string;
   run(
-    words: readonly string[],
+    line: Line,
     env?: Record<string, string>,
     input?: string,
     through?: readonly string[],
@@ -59,9 +60,9 @@ export function useAlone(): Alone {
     get data() {
       return join(scratch.path, "data");
     },
-    run: (words, env = {}, input = "", through = []) => {
+    run: (line, env = {}, input = "", through = []) => {
       const all = [...through, ...nothingBut(env)];
-      return runProgram(words, { cwd: scratch.path, input, through: all, as: [executable] });
+      return runProgram(line, { cwd: scratch.path, input, through: all, as: [executable] });
     },
     serve: (env = {}, through = []) =>
       startProgram(join(scratch.path, "data"), ["--dev"], {}, [...through, ...nothingBut(env)], [executable]),

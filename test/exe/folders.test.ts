@@ -45,12 +45,9 @@ const copiesIn = (folder: string): string[] =>
   existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
 
 /** Needs the data file, and so the native part. */
-const runWith = (env: Record<string, string>) =>
-  alone.run(
-    ["actions", "create", "a.b", "--application", "x", "--schema", "-", "--data", alone.data],
-    env,
-    "{}",
-  );
+const runWith = (env: Record<string, string>, data = alone.data) =>
+  alone.run(`actions create a.b --application x --schema - --data ${data}`, env, "{}");
+const actions = (env: Record<string, string>) => alone.run(`actions --data ${alone.data}`, env);
 
 test("the driver is unpacked to the user's cache, once and for this user only", async () => {
   const home = folderOf("home");
@@ -60,7 +57,7 @@ test("the driver is unpacked to the user's cache, once and for this user only", 
   expect(statSync(copy).mode & 0o777).toBe(0o500);
   expect(statSync(join(copy, "..")).mode & 0o777).toBe(0o700);
   const { ino } = statSync(copy);
-  expect(await alone.run(["actions", "--data", alone.data], { HOME: home })).toMatchObject({ code: 0 });
+  expect(await actions({ HOME: home })).toMatchObject({ code: 0 });
   expect(statSync(copy).ino).toBe(ino);
 });
 
@@ -72,7 +69,7 @@ test("an altered copy is replaced before it is loaded", async () => {
   chmodSync(copy, 0o700);
   for (const damaged of [whole.subarray(0, 1_000), Buffer.alloc(whole.length), Buffer.from("")]) {
     writeFileSync(copy, damaged);
-    expect(await alone.run(["actions", "--data", alone.data], { HOME: home })).toMatchObject({ code: 0 });
+    expect(await actions({ HOME: home })).toMatchObject({ code: 0 });
     expect(readFileSync(copy).equals(whole)).toBe(true);
     chmodSync(copy, 0o700);
   }
@@ -80,28 +77,9 @@ test("an altered copy is replaced before it is loaded", async () => {
 
 test("several first starts at once work", async () => {
   const home = folderOf("home");
-  const outcomes = await Promise.all(
-    ["a", "b", "c", "d"].map((name) =>
-      alone.run(
-        [
-          "actions",
-          "create",
-          "a.b",
-          "--application",
-          "x",
-          "--schema",
-          "-",
-          "--data",
-          join(alone.folder, name),
-        ],
-        { HOME: home },
-        "{}",
-      ),
-    ),
-  );
-  expect(outcomes.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
-    outcomes.map(() => ({ code: 0, stderr: "" })),
-  );
+  const folders = ["a", "b", "c", "d"].map((name) => join(alone.folder, name));
+  const outcomes = await Promise.all(folders.map((data) => runWith({ HOME: home }, data)));
+  for (const outcome of outcomes) expect(outcome).toMatchObject({ code: 0, stderr: "" });
   expect(copiesIn(join(home, ".cache", "evreg"))).toHaveLength(1);
 });
 
@@ -121,8 +99,7 @@ test.skipIf(!isRoot || !hasSetpriv)("a user unknown to the system, without a hom
   const become = ["setpriv", `--reuid=${UNKNOWN}`, `--regid=${UNKNOWN}`, "--clear-groups"];
   const env = { TMPDIR: join(alone.folder, "tmp") };
   const server = await alone.serve(env, become);
-  const words = ["doctor", "--data", alone.data];
-  const outcome = await alone.run(words, env, "", become);
+  const outcome = await alone.run(`doctor --data ${alone.data}`, env, "", become);
   expect(outcome).toMatchObject({ code: 0, stderr: "" });
   expect(outcome.stdout).toMatch(/^ok +reach /m);
   expect((await server.end("SIGTERM")).code).toBe(0);
@@ -151,13 +128,13 @@ test.skipIf(!isRoot)("where no folder is suitable, the message says why and what
   expect(outcome.code).not.toBe(0);
   expect(outcome.stderr).toMatch(/set EVREG_CACHE_DIR to .*named: mounted noexec/s);
   expect(await runWith({ EVREG_CACHE_DIR: folderOf("other") })).toMatchObject({ code: 0 });
-  const doctor = await alone.run(["doctor", "--data", alone.data], { EVREG_CACHE_DIR: named });
+  const doctor = await alone.run(`doctor --data ${alone.data}`, { EVREG_CACHE_DIR: named });
   expect(doctor).toMatchObject({ code: 1, stderr: "" });
   expect(doctor.stdout).toMatch(/^problem +data +.*could not be looked at: .*set EVREG_CACHE_DIR/m);
   const nowhere = await runWith({ EVREG_CACHE_DIR: "/proc/evreg" });
   expect(nowhere.stderr).toContain("/proc/evreg: ENOENT");
   // What needs no data file goes on.
-  expect(await alone.run(["--version"], { EVREG_CACHE_DIR: named })).toMatchObject({ code: 0 });
+  expect(await alone.run("--version", { EVREG_CACHE_DIR: named })).toMatchObject({ code: 0 });
 });
 
 test.skipIf(!isRoot)("another user's folder in the shared one is not trusted", async () => {
@@ -165,11 +142,10 @@ test.skipIf(!isRoot)("another user's folder in the shared one is not trusted", a
   const [foreign, runtime] = [join(temporary, SHARED), folderOf("run")];
   mkdirSync(foreign);
   chownSync(foreign, NOBODY, NOBODY);
-  expect(await runWith({ XDG_RUNTIME_DIR: "", TMPDIR: temporary, CACHE_DIRECTORY: "" })).toMatchObject({
-    code: 0,
-  });
+  const env = { XDG_RUNTIME_DIR: "", TMPDIR: temporary, CACHE_DIRECTORY: "" };
+  expect(await runWith(env)).toMatchObject({ code: 0 });
   expect(copiesIn(foreign)).toEqual([]);
-  expect(await runWith({ EVREG_CACHE_DIR: foreign })).toMatchObject({ stdout: "" });
-  expect((await runWith({ EVREG_CACHE_DIR: foreign })).stderr).toContain("not a folder of this user");
+  const stderr = expect.stringContaining("not a folder of this user");
+  expect(await runWith({ EVREG_CACHE_DIR: foreign })).toMatchObject({ stdout: "", stderr });
   expect(copiesIn(runtime)).toEqual([]);
 });

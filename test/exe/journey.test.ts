@@ -21,22 +21,20 @@ const payload = (last: number): string => `{"id":  "1f0c3e1e-5a4b-4c6e-9d43-0000
 test("from nothing to a verified delivery, and on after kill -9", async () => {
   const receiver = await startReceiver();
   let server = await alone.serve();
-  const act = async (words: readonly string[], input?: string): Promise<any> => {
-    const outcome = await alone.run([...words, "--data", alone.data, "--json"], {}, input);
+  const act = async (line: string, input?: string): Promise<any> => {
+    const outcome = await alone.run([...line.split(" "), "--data", alone.data, "--json"], {}, input);
     expect(outcome).toMatchObject({ code: 0, stderr: "" });
     return JSON.parse(outcome.stdout);
   };
-  await act(
-    ["actions", "create", "order.created", "--application", "shop", "--schema", "-"],
-    '{"type":"object","required":["id"],"properties":{"id":{"type":"string","format":"uuid"}}}',
-  );
-  const names = ["--application", "billing", "--subscription", "invoices", "--action", "order.created"];
-  const { data } = await act(["subscriptions", "create", ...names, "--handler", receiver.url]);
-  await act(["publish", "order.created", payload(1), "--wait"]);
+  const schema = '{"type":"object","required":["id"],"properties":{"id":{"type":"string","format":"uuid"}}}';
+  await act("actions create order.created --application shop --schema -", schema);
+  const names = "--application billing --subscription invoices --action order.created";
+  const { data } = await act(`subscriptions create ${names} --handler ${receiver.url}`);
+  await act("publish order.created - --wait", payload(1));
 
   await server.end("SIGKILL");
   server = await alone.serve();
-  await act(["publish", "order.created", payload(2)]);
+  await act("publish order.created -", payload(2));
   const requests = await receiver.received(2);
   for (const [at, { body, headers }] of requests.entries()) {
     expect(body.toString()).toContain(`"payload":${payload(at + 1)}`);
@@ -46,13 +44,13 @@ test("from nothing to a verified delivery, and on after kill -9", async () => {
   expect(refused).toMatchObject({ code: 1, stdout: "" });
   expect(refused.stderr).toContain("id must be a UUID");
   await until("both to be delivered", async () => {
-    const { data: deliveries } = await act(["deliveries"]);
+    const { data: deliveries } = await act("deliveries");
     return deliveries.every((delivery: { status: string }) => delivery.status === "delivered");
   });
-  expect((await act(["events"])).meta.total).toBe(2);
+  expect((await act("events")).meta.total).toBe(2);
   const copy = join(alone.folder, "copy.db");
-  expect((await act(["backup", copy])).data).toMatchObject({ last_event: 2 });
-  expect((await act(["doctor"])).meta.problems).toBe(0);
+  expect((await act(`backup ${copy}`)).data).toMatchObject({ last_event: 2 });
+  expect((await act("doctor")).meta.problems).toBe(0);
   expect((await server.end("SIGTERM")).code).toBe(0);
   const restored = join(alone.folder, "restored");
   expect((await alone.run(["restore", copy, "--data", restored])).code).toBe(0);
@@ -60,7 +58,7 @@ test("from nothing to a verified delivery, and on after kill -9", async () => {
   expect(JSON.parse(events.stdout)).toMatchObject({ meta: { total: 2 } });
   await receiver.close();
   // The folder by itself, without a server.
-  expect((await act(["events"])).meta.total).toBe(2);
+  expect((await act("events")).meta.total).toBe(2);
 });
 
 test("the page for browsers is inside", async () => {
@@ -80,16 +78,9 @@ test("the page for browsers is inside", async () => {
 });
 
 test("the executable prints what the installed program does, and suggests commands by its own path", async () => {
-  for (const words of [
-    ["--version"],
-    ["--help"],
-    ["serve", "--help"],
-    ["help", "actions"],
-    ["pubilsh"],
-    [],
-  ]) {
-    const installed = await runProgram(words, { as: [process.execPath, PROGRAM] });
-    const { stderr, ...printed } = await alone.run(words, { NO_COLOR: "1" });
+  for (const line of ["--version", "--help", "serve --help", "help actions", "pubilsh", []]) {
+    const installed = await runProgram(line, { as: [process.execPath, PROGRAM] });
+    const { stderr, ...printed } = await alone.run(line, { NO_COLOR: "1" });
     expect({ ...printed, stderr: stderr.replaceAll(alone.executable, "evreg") }).toEqual(installed);
   }
 });

@@ -43,14 +43,9 @@ const STORED: ReadSubscription = {
   timestamped: "2026-01-01T00:00:00.000Z",
 };
 
-const newDraft = (part: Partial<Draft>): Draft => ({
-  ...EMPTY_DRAFT,
-  application: "ci",
-  subscription: "gate",
-  action: "build.done",
-  handler: "https://ci.example.com/hook",
-  ...part,
-});
+const NAMES = { application: "ci", subscription: "gate", action: "build.done" };
+const HANDLER = { handler: "https://ci.example.com/hook" };
+const newDraft = (part: Partial<Draft>): Draft => ({ ...EMPTY_DRAFT, ...NAMES, ...HANDLER, ...part });
 
 test("a subscription that nobody changes sends nothing", () => {
   expect(changeBody(draftOf(STORED), draftOf(STORED))).toBeUndefined();
@@ -70,30 +65,15 @@ test("a filter is sent as it was typed, with all digits of its numbers", () => {
 });
 
 test("a new subscription sends what was given alone", () => {
-  expect(JSON.parse(newBody(newDraft({ headers: "X-A: 1\n\nX-B:2" })))).toEqual({
-    application: "ci",
-    subscription: "gate",
-    mode: "push",
-    action: "build.done",
-    handler: "https://ci.example.com/hook",
-    headers: { "X-A": "1", "X-B": "2" },
-    bearer: "secret",
-    ordered: false,
-  });
+  const headers = { "X-A": "1", "X-B": "2" };
+  const sent = { ...NAMES, ...HANDLER, mode: "push", headers, bearer: "secret", ordered: false };
+  expect(JSON.parse(newBody(newDraft({ headers: "X-A: 1\n\nX-B:2" })))).toEqual(sent);
 });
 
 test("one of mode pull sends nothing that only handlers have", () => {
-  const body: unknown = JSON.parse(
-    newBody(newDraft({ mode: "pull", rate_limit: "5", expires_after_ms: "2d" })),
-  );
-  expect(body).toEqual({
-    application: "ci",
-    subscription: "gate",
-    mode: "pull",
-    action: "build.done",
-    expires_after_ms: 172_800_000,
-    ordered: false,
-  });
+  const draft = newDraft({ mode: "pull", rate_limit: "5", expires_after_ms: "2d" });
+  const sent = { ...NAMES, mode: "pull", expires_after_ms: 172_800_000, ordered: false };
+  expect(JSON.parse(newBody(draft))).toEqual(sent);
 });
 
 test("retries are sent once, where a number is given", () => {
