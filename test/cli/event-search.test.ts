@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { searchLine, wholePage } from "../../src/cli/resource-command.ts";
-import { whereSchema } from "../../src/cli/schema-file.ts";
+import { wholePage } from "../../src/cli/resource-command.ts";
 import { publish, register } from "../support/records.ts";
 import { useServed } from "../support/served.ts";
 
@@ -47,28 +46,6 @@ test("--where takes members with their values, several of them, and a schema inl
   await served.expectEach([['events --where country=FR --where a="x"', 0, "", /^No event matches\.\n/]]);
 });
 
-test("members become a schema that their payloads conform to, values as they were typed", async () => {
-  const members = ["customer.id=7", 'items[0].sku="A-1"', "/customer/name=Ann"];
-  expect(JSON.parse(await whereSchema("--where", members))).toEqual({
-    type: "object",
-    properties: {
-      customer: {
-        type: "object",
-        properties: { id: { const: 7 }, name: { const: "Ann" } },
-        required: ["id", "name"],
-      },
-      items: {
-        type: "array",
-        items: [{ type: "object", properties: { sku: { const: "A-1" } }, required: ["sku"] }],
-        minItems: 1,
-      },
-    },
-    required: ["customer", "items"],
-  });
-  const digits = "12345678901234567890";
-  expect(await whereSchema("--where", [`id=${digits}`])).toContain(`{"const":${digits}}`);
-});
-
 test.each([
   [["french"], 'or MEMBER=VALUE such as country=FR, which may be repeated. There is no file "french".'],
   [["country"], "takes a file with a JSON Schema"],
@@ -106,10 +83,4 @@ test("a search that ends early goes on until the page is full", async () => {
     { where: FRENCH, after: 90, limit: 2 },
     { where: FRENCH, after: 80, limit: 2 },
   ]);
-});
-
-test("the last line of a search says that nothing is left", () => {
-  expect(searchLine(1, { searched: 1_200, next: null }, "evreg events")).toBe(
-    "1 event found in 1,200; no more behind.",
-  );
 });

@@ -26,7 +26,6 @@ export const LENGTHS = {
   "cli/nodes": { servers: [0, 2] },
   "cli/registry/export": { registries: [3, 100] },
   "delivery/rebinding": { "names each": [6, 40] },
-  "e2e/apply": { applications: [0, 20], "subscriptions each": [0, 100] },
   "e2e/github": { "event types": [4, 58] },
   "e2e/replay-kill": { events: [0, 100_000], kills: [0, 2] },
   "e2e/rolling-upgrade": { "events each": [0, 400], subscriptions: [0, 8], publishers: [0, 6] },

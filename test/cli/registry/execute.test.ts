@@ -27,7 +27,7 @@ async function results(
   });
 }
 
-test("an interrupted apply finishes the step under way and starts nothing more", async () => {
+test("an interrupted apply finishes the step under way and starts nothing more, and the next one does the rest", async () => {
   const abort = new AbortController();
   const { actions } = evreg;
   const create: typeof actions.create = (input) => {
@@ -41,6 +41,8 @@ test("an interrupted apply finishes the step under way and starts nothing more",
 subscriptions: [{ application: b, subscription: s, action: a0, handler: "https://a.example" }]`;
   const outcomes = await results(await planOf(evreg, text), { signal: abort.signal }, port);
   expect(outcomes).toEqual(["a0: done", "a1: not tried", "b/s to a0: not tried"]);
+  expect(await results(await planOf(evreg, text))).toEqual(["a1: done", "b/s to a0: done"]);
+  expect(await planOf(evreg, text)).toMatchObject({ steps: [], unchanged: 3 });
 });
 
 test("a breaking schema is applied only on request, and only on the revision it was planned for", async () => {
