@@ -230,7 +230,7 @@ export async function wholePage<T>(
 }
 
 /** Where a search has come to. */
-export function searchLine(shown: number, { searched = 0, next }: Partial<PageMeta>, again: string): string {
+function searchLine(shown: number, { searched = 0, next }: Partial<PageMeta>, again: string): string {
   const counts = `${counted(shown, "event")} found in ${searched.toLocaleString("en")}`;
   return typeof next === "number"
     ? `${counts}. Go on: ${again} --after ${next}`

@@ -50,12 +50,12 @@ const WRONG = `evreg_${"0".repeat(36)}`;
 let world: World;
 /** Of what each command printed at the server, by id and format. */
 const forms = new Map<string, readonly string[]>();
-let run: (words: readonly string[], input?: string, env?: Record<string, string>) => Promise<Outcome>;
+let run: (line: string, input?: string, env?: Record<string, string>) => Promise<Outcome>;
 
 beforeAll(async () => {
   world = await createWorld();
-  const line = commandLine(world.folder, { EVREG_CONFIG_DIR: join(world.folder, "settings") });
-  run = (words, input = "", env = {}) => line.run(words, { input, env });
+  const there = commandLine(world.folder, { EVREG_CONFIG_DIR: join(world.folder, "settings") });
+  run = (line, input = "", env = {}) => there.run(line, { input, env });
 });
 afterAll(() => world?.close());
 
@@ -70,17 +70,14 @@ test("every command of the manifest is in the table, and every format is tried",
 const rows = Object.entries(ROWS).flatMap(([id, row], at) => (row === null ? [] : [{ id, row, at }]));
 const remote = rows.filter(({ id }) => "token" in (commands[id]?.flags ?? {}));
 
-function wordsOf(id: string, format: Format): string[] {
-  return [...id.split(":"), ...(format === "table" ? [] : ["--output", format])];
+/** The command by its id, what it is asked, in which format, and where it acts. */
+function lineOf(id: string, asked: string, format: Format, where: string): string {
+  const output = format === "table" ? "" : `--output ${format}`;
+  return [id.replace(":", " "), asked, output, where].filter((words) => words !== "").join(" ");
 }
 
-function atServer(token = world.token): string[] {
-  return ["--url", world.url, "--token", token];
-}
-
-function here({ place }: Row): string[] {
-  return place === "none" ? [] : ["--data", world.local];
-}
+const atServer = (token = world.token): string => `--url ${world.url} --token ${token}`;
+const here = ({ place }: Row): string => (place === "none" ? "" : `--data ${world.local}`);
 
 /** That stdout holds what the format says, and nothing beside it. */
 function expectData({ stdout }: Outcome, format: Format, row: Row): void {
@@ -98,18 +95,15 @@ function expectFailure(outcome: Outcome, code: number, format: Format): void {
   } else {
     expect(outcome.stderr).toMatch(/^.+\n$/);
     const told = JSON.parse(outcome.stderr) as { code: number };
-    expect(told).toEqual({
-      error: expect.any(String),
-      details: expect.any(Object),
-      code: expect.any(Number),
-    });
+    const members = { error: expect.any(String), details: expect.any(Object), code: expect.any(Number) };
+    expect(told).toEqual(members);
     expect(told.code).toBeGreaterThanOrEqual(400);
   }
 }
 
-async function expectDone(id: string, row: Row, format: Format, target: readonly string[]): Promise<string> {
+async function expectDone(id: string, row: Row, format: Format, where: string): Promise<string> {
   const which = FORMATS.indexOf(format);
-  const outcome = await run([...wordsOf(id, format), ...row.ok(world, which), ...target], row.input?.(which));
+  const outcome = await run(lineOf(id, row.ok(world, which), format, where), row.input?.(which));
   if (row.refuses?.includes(format)) {
     expectFailure(outcome, EXIT.usage, format);
     return "";
@@ -135,21 +129,19 @@ describe("at a server", () => {
       shown += kept(row, format, stdout);
       forms.set(`${id} ${format}`, formOf(stdout, format));
 
-      const words = wordsOf(id, format);
       const ok = row.ok(world, 0);
-      const failures: [number, readonly string[]][] = [
-        [EXIT.auth, [...ok, ...atServer(WRONG)]],
-        [EXIT.unreachable, [...ok, "--url", NOBODY]],
+      const failures: [code: number, asked: string, where: string][] = [
+        [EXIT.auth, ok, atServer(WRONG)],
+        [EXIT.unreachable, ok, `--url ${NOBODY}`],
       ];
-      if (row.missing !== null) failures.unshift([EXIT.notFound, [...row.missing, ...atServer()]]);
-      for (const [index, [code, rest]] of failures.entries()) {
+      if (row.missing !== null) failures.unshift([EXIT.notFound, row.missing, atServer()]);
+      for (const [index, [code, asked, where]] of failures.entries()) {
         // For people, how the first of them reads is compared for each.
         if (!takes(format, at + index) && !(format === "table" && index === 0)) continue;
-        const outcome = await run([...words, ...rest], row.input?.(0));
+        const outcome = await run(lineOf(id, asked, format, where), row.input?.(0));
         for (const secret of secrets) expect(outcome.stdout + outcome.stderr).not.toContain(secret);
         if (row.refuses?.includes(format)) expectFailure(outcome, EXIT.usage, format);
-        else if (row.reportsOfServer)
-          expect(outcome, rest.join(" ")).toMatchObject({ code: EXIT.failed, stderr: "" });
+        else if (row.reportsOfServer) expect(outcome, where).toMatchObject({ code: EXIT.failed, stderr: "" });
         else {
           expectFailure(outcome, code, format);
           if (format === "table")
@@ -164,8 +156,8 @@ describe("at a server", () => {
 const looks = remote.filter(({ id }) => /:(?:list|get|history|deliveries|diff)$/.test(id));
 
 test.each(looks)("$id fits into 40 columns", async ({ id, row }) => {
-  const words = [...id.split(":"), ...row.ok(world, 0), ...atServer()];
-  const { code, stdout } = await run(words, "", { COLUMNS: "40" });
+  const command = lineOf(id, row.ok(world, 0), "table", atServer());
+  const { code, stdout } = await run(command, "", { COLUMNS: "40" });
   expect(code).toBe(EXIT.done);
   for (const line of stdout.split("\n")) expect.soft(textWidth(line), line).toBeLessThanOrEqual(40);
 });
@@ -184,7 +176,7 @@ describe("on a data folder", () => {
       }
       if (row.missing === null || row.refuses?.includes(format)) continue;
       if (!isLong && at % REFUSED_EVERY !== 0) continue;
-      const outcome = await run([...wordsOf(id, format), ...row.missing, ...here(row)], row.input?.(0));
+      const outcome = await run(lineOf(id, row.missing, format, here(row)), row.input?.(0));
       expectFailure(outcome, EXIT.notFound, format);
     }
     if (isOnlyHere) expect.soft(shown).toMatchSnapshot();
@@ -195,8 +187,8 @@ describe("on a data folder", () => {
     const empty = mkdtempSync(join(world.folder, "empty-"));
     for (const format of FORMATS) {
       if (!takes(format, at)) continue;
-      const none = ["--data", join(empty, "none")];
-      const outcome = await run([...wordsOf(id, format), ...row.ok(world, 0), ...none], row.input?.(0));
+      const none = `--data ${join(empty, "none")}`;
+      const outcome = await run(lineOf(id, row.ok(world, 0), format, none), row.input?.(0));
       if (row.refuses?.includes(format)) expectFailure(outcome, EXIT.usage, format);
       else if (row.reportsOfServer) expect(outcome).toMatchObject({ code: EXIT.failed, stderr: "" });
       else expectFailure(outcome, EXIT.notFound, format);

@@ -4,9 +4,9 @@ import type { World } from "./world.ts";
 /** How one command is run so that it succeeds, and so that what it is asked for is not there. */
 export interface Row {
   /** @param run from 0: each has records of its own, so that all of them succeed */
-  readonly ok: (world: World, run: number) => readonly string[];
+  readonly ok: (world: World, run: number) => string;
   /** `null` where nothing is asked for by name. */
-  readonly missing: readonly string[] | null;
+  readonly missing: string | null;
   /** On stdin. */
   readonly input?: (run: number) => string;
   /** What differs from run to run beyond times, secrets and places, so that only the form of the rest is kept. */
@@ -21,34 +21,31 @@ export interface Row {
   readonly place?: "none" | "makes folder";
 }
 
-const NAME = ["no.such"];
-const ID = ["999999"];
-const SINCE = ["--from", "2020-01-01", "--status", "missed"];
+const NAME = "no.such";
+const ID = "999999";
+const SUBSCRIBE = "--application made --handler https://example.com/hooks";
+const SINCE = "--from 2020-01-01 --status missed";
 
 /** By the command's id in the manifest. `null`, with the reason beside it, for what cannot be run to an end. */
 export const ROWS: Readonly<Record<string, Row | null>> = {
   apply: {
-    ok: () => ["--file", "-"],
+    ok: () => "--file -",
     input: (run) => `actions: [{action: applied${run}, application: made, schemata: {type: object}}]`,
     missing: null,
     place: "makes folder",
   },
-  attention: { ok: () => ["--limit", "1"], missing: null, varies: "values" },
-  audit: { ok: () => ["--limit", "3"], missing: null, varies: "values" },
-  backup: {
-    ok: ({ folder }) => [join(folder, "copy.db"), "--force"],
-    missing: null,
-    varies: "values",
-  },
+  attention: { ok: () => "--limit 1", missing: null, varies: "values" },
+  audit: { ok: () => "--limit 3", missing: null, varies: "values" },
+  backup: { ok: ({ folder }) => `${join(folder, "copy.db")} --force`, missing: null, varies: "values" },
   // For shells, and silent whatever is wrong; completion.test.ts has its output.
   complete: null,
-  completion: { ok: () => ["bash"], missing: null, varies: "lines", isText: true, place: "none" },
-  doctor: { ok: () => [], missing: null, varies: "lines", reportsOfServer: true },
-  export: { ok: () => ["--application", "shop"], missing: null, refuses: ["jsonl"] },
+  completion: { ok: () => "bash", missing: null, varies: "lines", isText: true, place: "none" },
+  doctor: { ok: () => "", missing: null, varies: "lines", reportsOfServer: true },
+  export: { ok: () => "--application shop", missing: null, refuses: ["jsonl"] },
   // A text in no other format; help.test.ts has it.
   help: null,
   import: {
-    ok: () => ["-", "--application", "shop"],
+    ok: () => "- --application shop",
     input: () =>
       "openapi: 3.1.0\nwebhooks: {a.b: {post: {requestBody: {content: {application/json: {schema: {type: object}}}}}}}",
     missing: null,
@@ -57,113 +54,86 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   },
   // Runs until it is stopped; listen.test.ts has its output.
   listen: null,
-  nodes: { ok: () => [], missing: null, varies: "values" },
-  stats: { ok: () => ["--range", "24h"], missing: ["--subscription", "no/such"], varies: "values" },
-  metrics: { ok: () => [], missing: null, varies: "lines", isText: true },
-  migrate: { ok: () => ["--status"], missing: null, place: "makes folder", varies: "values" },
+  nodes: { ok: () => "", missing: null, varies: "values" },
+  stats: { ok: () => "--range 24h", missing: "--subscription no/such", varies: "values" },
+  metrics: { ok: () => "", missing: null, varies: "lines", isText: true },
+  migrate: { ok: () => "--status", missing: null, place: "makes folder", varies: "values" },
   // Needs a database; move.test.ts has its output.
   move: null,
   // Needs a server; open.test.ts has its output.
   open: null,
-  publish: {
-    ok: (_, run) => ["order.paid", `{"id":${run}}`],
-    missing: [...NAME, "{}"],
-  },
+  publish: { ok: (_, run) => `order.paid {"id":${run}}`, missing: `${NAME} {}` },
   restore: {
-    ok: ({ folder, backup }, run) => [backup, "--data", join(folder, `restored${run}`)],
+    ok: ({ folder, backup }, run) => `${backup} --data ${join(folder, `restored${run}`)}`,
     missing: null,
     place: "none",
     varies: "values",
   },
   // Runs until it is stopped; serve.test.ts has its output.
   serve: null,
-  trigger: { ok: (_, run) => ["order.paid", "--seed", String(run)], missing: NAME },
-  whoami: { ok: () => [], missing: null },
-  "actions:check": {
-    ok: () => ["order.paid", "--schema", "schema.json"],
-    missing: [...NAME, "--schema", "schema.json"],
-  },
+  trigger: { ok: (_, run) => `order.paid --seed ${run}`, missing: NAME },
+  whoami: { ok: () => "", missing: null },
+  "actions:check": { ok: () => "order.paid --schema schema.json", missing: `${NAME} --schema schema.json` },
   "actions:create": {
-    ok: (_, run) => [`made${run}`, "--application", "made", "--schema", "schema.json"],
+    ok: (_, run) => `made${run} --application made --schema schema.json`,
     missing: null,
     place: "makes folder",
   },
-  "actions:deprecate": { ok: (_, run) => [`order.changed${run}`], missing: NAME },
-  "actions:diff": { ok: () => ["order.created"], missing: NAME },
-  "actions:get": { ok: () => ["order.created"], missing: NAME },
-  "actions:history": { ok: () => ["order.created"], missing: NAME },
-  "actions:list": { ok: () => ["--application", "shop"], missing: null },
-  "actions:retire": { ok: (_, run) => [`order.changed${run}`], missing: NAME },
-  "actions:sample": { ok: () => ["order.created", "--seed", "7"], missing: NAME },
-  "actions:types": { ok: () => ["order.created"], missing: NAME, isText: true },
-  "actions:update": {
-    ok: (_, run) => [`order.changed${run}`, "--mode", "none"],
-    missing: [...NAME, "--mode", "none"],
-  },
-  "actions:validate": { ok: () => ["order.created", '{"id":1}'], missing: [...NAME, "{}"] },
-  "config:check": { ok: () => ["-"], input: () => "port: 7481", missing: null, place: "none" },
-  "config:example": { ok: () => [], missing: null, varies: "lines", isText: true, place: "none" },
-  "config:show": { ok: () => [], missing: null, varies: "values" },
+  "actions:deprecate": { ok: (_, run) => `order.changed${run}`, missing: NAME },
+  "actions:diff": { ok: () => "order.created", missing: NAME },
+  "actions:get": { ok: () => "order.created", missing: NAME },
+  "actions:history": { ok: () => "order.created", missing: NAME },
+  "actions:list": { ok: () => "--application shop", missing: null },
+  "actions:retire": { ok: (_, run) => `order.changed${run}`, missing: NAME },
+  "actions:sample": { ok: () => "order.created --seed 7", missing: NAME },
+  "actions:types": { ok: () => "order.created", missing: NAME, isText: true },
+  "actions:update": { ok: (_, run) => `order.changed${run} --mode none`, missing: `${NAME} --mode none` },
+  "actions:validate": { ok: () => 'order.created {"id":1}', missing: `${NAME} {}` },
+  "config:check": { ok: () => "-", input: () => "port: 7481", missing: null, place: "none" },
+  "config:example": { ok: () => "", missing: null, varies: "lines", isText: true, place: "none" },
+  "config:show": { ok: () => "", missing: null, varies: "values" },
   "context:add": {
-    ok: ({ folder, url }, run) => [
-      `made${run}`,
-      "--url",
-      url,
-      "--token-file",
-      join(folder, "served", "token"),
-    ],
+    ok: ({ folder, url }, run) => `made${run} --url ${url} --token-file ${join(folder, "served", "token")}`,
     missing: null,
     varies: "values",
     place: "none",
   },
-  "context:list": { ok: () => [], missing: null, varies: "values", place: "none" },
-  "context:use": { ok: (_, run) => [`made${run}`], missing: NAME, varies: "values", place: "none" },
-  "context:remove": { ok: (_, run) => [`made${run}`], missing: NAME, varies: "values", place: "none" },
-  "deliveries:get": { ok: ({ found }) => [String(found.quiet.delivery)], missing: ID },
-  "deliveries:list": { ok: ({ found }) => ["--event", String(found.quiet.event)], missing: null },
-  "deliveries:retry": { ok: ({ found }, run) => [String(found.failed[run])], missing: ID },
-  "deliveries:skip": { ok: ({ found }, run) => [String(found.waiting[run])], missing: ID },
-  "events:deliveries": { ok: ({ found }) => [String(found.quiet.event)], missing: ID },
-  "events:get": { ok: () => ["1"], missing: ID },
-  "events:list": { ok: () => ["--action", "order.created"], missing: null },
-  "replays:cancel": { ok: ({ found }, run) => [String(found.replays[run])], missing: ID },
-  "replays:get": { ok: ({ found }) => [String(found.replays[0])], missing: ID },
-  "replays:list": { ok: () => ["--status", "cancelled"], missing: null },
-  "subscriptions:attempts": { ok: () => ["1", "--limit", "1"], missing: ID, varies: "values" },
+  "context:list": { ok: () => "", missing: null, varies: "values", place: "none" },
+  "context:use": { ok: (_, run) => `made${run}`, missing: NAME, varies: "values", place: "none" },
+  "context:remove": { ok: (_, run) => `made${run}`, missing: NAME, varies: "values", place: "none" },
+  "deliveries:get": { ok: ({ found }) => `${found.quiet.delivery}`, missing: ID },
+  "deliveries:list": { ok: ({ found }) => `--event ${found.quiet.event}`, missing: null },
+  "deliveries:retry": { ok: ({ found }, run) => `${found.failed[run]}`, missing: ID },
+  "deliveries:skip": { ok: ({ found }, run) => `${found.waiting[run]}`, missing: ID },
+  "events:deliveries": { ok: ({ found }) => `${found.quiet.event}`, missing: ID },
+  "events:get": { ok: () => "1", missing: ID },
+  "events:list": { ok: () => "--action order.created", missing: null },
+  "replays:cancel": { ok: ({ found }, run) => `${found.replays[run]}`, missing: ID },
+  "replays:get": { ok: ({ found }) => `${found.replays[0]}`, missing: ID },
+  "replays:list": { ok: () => "--status cancelled", missing: null },
+  "subscriptions:attempts": { ok: () => "1 --limit 1", missing: ID, varies: "values" },
   "subscriptions:create": {
-    ok: (_, run) => [
-      ..."--application made --action order.paid --handler https://example.com/hooks --subscription".split(
-        " ",
-      ),
-      `made${run}`,
-    ],
-    missing:
-      "--application made --action no.such --handler https://example.com/hooks --subscription made".split(
-        " ",
-      ),
+    ok: (_, run) => `${SUBSCRIBE} --action order.paid --subscription made${run}`,
+    missing: `${SUBSCRIBE} --action no.such --subscription made`,
   },
-  "subscriptions:delete": { ok: ({ found }, run) => [String(found.paused[run])], missing: ID },
-  "subscriptions:get": { ok: () => ["1"], missing: ID },
-  "subscriptions:list": { ok: () => ["--application", "billing"], missing: null },
+  "subscriptions:delete": { ok: ({ found }, run) => `${found.paused[run]}`, missing: ID },
+  "subscriptions:get": { ok: () => "1", missing: ID },
+  "subscriptions:list": { ok: () => "--application billing", missing: null },
   "subscriptions:replay": {
-    ok: ({ found }, run) => [String(found.replayable[run]), ...SINCE],
-    missing: [...ID, ...SINCE],
+    ok: ({ found }, run) => `${found.replayable[run]} ${SINCE}`,
+    missing: `${ID} ${SINCE}`,
   },
-  "subscriptions:rotate-secret": { ok: ({ found }, run) => [String(found.replayable[run])], missing: ID },
+  "subscriptions:rotate-secret": { ok: ({ found }, run) => `${found.replayable[run]}`, missing: ID },
   // Sends to a handler, which the world here has not; subscription-test.test.ts has its output.
   "subscriptions:test": null,
   // Both follow what happens; tail.test.ts has their output.
   "events:tail": null,
   "deliveries:tail": null,
   "subscriptions:update": {
-    ok: ({ found }, run) => [String(found.replayable[run]), "--max-retries", "3"],
-    missing: [...ID, "--max-retries", "3"],
+    ok: ({ found }, run) => `${found.replayable[run]} --max-retries 3`,
+    missing: `${ID} --max-retries 3`,
   },
-  "tokens:create": {
-    ok: (_, run) => [`made${run}`, "--scope", "read"],
-    missing: null,
-    place: "makes folder",
-  },
-  "tokens:list": { ok: () => [], missing: null, varies: "values" },
-  "tokens:revoke": { ok: ({ found }, run) => [String(found.tokens[run])], missing: ID },
+  "tokens:create": { ok: (_, run) => `made${run} --scope read`, missing: null, place: "makes folder" },
+  "tokens:list": { ok: () => "", missing: null, varies: "values" },
+  "tokens:revoke": { ok: ({ found }, run) => `${found.tokens[run]}`, missing: ID },
 };
