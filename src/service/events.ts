@@ -53,11 +53,12 @@ async function shown(
   { deliveries = false }: EventQuery,
   { applications, payloads = true }: Pick<EventSelection, "applications" | "payloads">,
 ): Promise<readonly Event[]> {
-  const found = events.map((event) => eventOf(event, payloads));
-  if (!deliveries || events.length === 0) return found;
+  if (!deliveries || events.length === 0) return events.map((event) => eventOf(event, payloads));
   const ids = events.map(({ rowid }) => rowid);
   const counts = await store.events.countDeliveries(ids, applications);
-  return found.map((event, index) => ({ ...event, deliveries: counts[index] ?? {} }));
+  return events.map((event, index) => {
+    return { ...eventOf(event, payloads), deliveries: counts[index] ?? {} };
+  });
 }
 
 async function search(
