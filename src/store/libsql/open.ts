@@ -71,17 +71,9 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     const serves = owner.command === "serve";
     const damaged = new Set<number>();
     const onDamaged = (event: number): void => noteDamaged(damaged, event, logger);
-    const { commits, onFatal } = options;
     // With one thread a command starts sooner, and it has nothing to read while it writes.
-    const threads = new StoreThreads({
-      script: "store-thread",
-      hasReader: serves,
-      clock,
-      logger,
-      onDamaged,
-      commits,
-      onFatal,
-    });
+    const own = { script: "store-thread", hasReader: serves, clock, logger, onDamaged } as const;
+    const threads = new StoreThreads({ ...options, ...own });
     const setup: WriterSetup = { path, encryption: options.encryption, nowMs: clock.now() };
     const report = await threads.open<ReaderSetup>(setup).catch((error: unknown) => {
       throw openFailure(folder, error);
@@ -97,7 +89,6 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
       releaseFolder();
     };
     writeOwner(folder, owner, logger);
-    for (const { level, details, message } of report.notices) logger[level](details, message);
     if (serves) removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
     const key = options.encryption?.key;
     const store = createStore({ threads, queue, report, node: SOLE_NODE, key, close });

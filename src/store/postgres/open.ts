@@ -42,7 +42,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     logger = silentLogger,
     clock = systemClock,
     encryption,
-    commits,
     shared,
     prepares,
     needsData = false,
@@ -50,22 +49,14 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     version = "",
     settings = {},
     onChange = () => undefined,
-    onFatal,
   } = options;
   const onDamaged = (event: number): void =>
     logger.error(
       { event },
       "The payload of an event is damaged in the database: it is not shown and not sent.",
     );
-  const threads = new StoreThreads({
-    script: "postgres-thread",
-    hasReader: true,
-    clock,
-    logger,
-    onDamaged,
-    commits,
-    onFatal,
-  });
+  const own = { script: "postgres-thread", hasReader: true, clock, logger, onDamaged } as const;
+  const threads = new StoreThreads({ ...options, ...own });
   const reached = { url, prepares, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const setup: DatabaseWriterSetup = {
     ...reached,
@@ -77,7 +68,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const report = await threads.open(setup).catch((error: unknown) => {
     throw openFailure(error);
   });
-  for (const { level, details, message } of report.notices) logger[level](details, message);
   const queue = new WriteQueue(threads, onChange, (change) => membership.seenByAll(change));
   const { node, others, database } = threadCalls<OwnOperations>({ threads, queue, report });
   const { instance: id } = owner;

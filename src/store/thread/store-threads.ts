@@ -100,8 +100,8 @@ export interface StoreThreadsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly onDamaged: (event: number) => void;
-  readonly commits: Pick<CommitCounts, "committed"> | undefined;
-  readonly onFatal: ((error: EvregError) => void) | undefined;
+  readonly commits?: Pick<CommitCounts, "committed"> | undefined;
+  readonly onFatal?: ((error: EvregError) => void) | undefined;
 }
 
 /** The details of a write of which certainly nothing was stored: it was refused before, or its transaction was undone. */
@@ -138,6 +138,7 @@ export class StoreThreads {
       const report = await this.#writer.request("openToWrite", setup);
       if (this.#reader !== this.#writer) await this.#reader.request("openToRead", report.reader);
       this.#status = "ok";
+      for (const { level, details, message } of report.notices) this.#options.logger[level](details, message);
       return report as OpenReport<R>;
     } catch (error) {
       await this.close();

@@ -1,14 +1,19 @@
-import { afterEach, beforeEach } from "vitest";
+import { afterEach, beforeEach, expect } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
+import { BACKLOG_CAUSES } from "../../../src/domain/stats/stats.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
+import { omitUndefined } from "../../../src/service/requests.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../../../src/store/catalog.ts";
 import type { EventRecord, EventSelection, RecordOutcome } from "../../../src/store/events.ts";
 import type {
   AttemptEnding,
   AttemptResult,
+  Backlog,
+  BacklogOf,
   Claim,
   ClaimAnswer,
+  DeliveryQueue,
   DeliverySelection,
 } from "../../../src/store/queue.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -44,16 +49,14 @@ export class Fixture {
 
   static use(open: OpenStore): Fixture {
     const fixture = new Fixture();
-    let remove = (): void => undefined;
+    let opened: OpenedStore | undefined;
     beforeEach(async () => {
-      const opened = await open();
-      const { store } = opened;
-      remove = () => opened.remove();
-      Object.assign(fixture, { ...store, store });
+      opened = await open();
+      Object.assign(fixture, opened.store, { store: opened.store });
     });
     afterEach(async () => {
-      await fixture.store.close();
-      remove();
+      await opened?.store.close();
+      opened?.remove();
     });
     return fixture;
   }
@@ -179,4 +182,34 @@ export function resultOf(
 export function recordedRowid(outcome: RecordOutcome | undefined): number {
   if (outcome?.kind !== "recorded") throw new Error(`expected it recorded, got ${outcome?.kind}`);
   return outcome.rowid;
+}
+
+/**
+ * What is unfinished, counted, after the list of each cause has shown as many: newest first, the same page by page, and each
+ * delivery for one cause only.
+ */
+export async function agreedBacklog(
+  queue: Pick<DeliveryQueue, "backlog" | "list">,
+  nowMs: number,
+  of: BacklogOf = {},
+): Promise<Backlog> {
+  const counted = await queue.backlog(nowMs, of);
+  const { applications, subscription, action } = of;
+  const selection = omitUndefined<DeliverySelection>({ applications, subscription, action, limit: 500 });
+  const all: number[] = [];
+  for (const name of BACKLOG_CAUSES) {
+    const listed = { ...selection, cause: { name, nowMs } };
+    const ids = (await queue.list(listed)).map(({ rowid }) => rowid);
+    expect([name, ids.length]).toEqual([name, counted[name].deliveries]);
+    expect(ids).toEqual(ids.toSorted((a, b) => b - a));
+    const pages: number[] = [];
+    for (let [row] = await queue.list({ ...listed, limit: 1 }); row !== undefined;) {
+      pages.push(row.rowid);
+      [row] = await queue.list({ ...listed, limit: 1, after: row.rowid });
+    }
+    expect(pages).toEqual(ids);
+    all.push(...ids);
+  }
+  expect(new Set(all).size).toBe(all.length);
+  return counted;
 }

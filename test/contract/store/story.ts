@@ -7,8 +7,7 @@ import { BACKLOG_CAUSES } from "../../../src/domain/stats/stats.ts";
 import { compileSchema } from "../../../src/schema/validate/compile.ts";
 import type { SubscriptionPatch } from "../../../src/store/catalog.ts";
 import type { AttemptEnding, AttemptResult, Claim } from "../../../src/store/queue.ts";
-import { agreedBacklog } from "./agreed-backlog.ts";
-import { eventOf, type Fixture, NOW, recordedRowid, resultOf } from "./fixture.ts";
+import { agreedBacklog, eventOf, type Fixture, NOW, recordedRowid, resultOf } from "./fixture.ts";
 
 type Words = readonly string[];
 

@@ -69,7 +69,7 @@ export async function claimNext(
         ON d.subscription_id = s.rowid AND d.key = p.key AND d.state IN ${UNFINISHED_STATES}
       ${JOIN_EVENT}
       WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
-        AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
+        AND ${IS_SENT_TO} AND ${WAIT_END} <= ?1`,
     nowMs,
     keys.filter(([subscription]) => work.owns(subscription)),
   );
@@ -183,6 +183,9 @@ const SUBSCRIPTION_ROW = `s.rowid AS subscriptionId, s.application, s.subscripti
 const REQUESTED_SUBSCRIPTIONS = `FROM list(?1: id bigint) AS requested
       CROSS JOIN subscription AS s ON s.rowid = requested.id
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
+
+/** SQL that says whether evreg sends to the subscription `s`. */
+const IS_SENT_TO = "s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push'";
 
 const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
   d.event_id AS eventId, ${PAYLOAD_COLUMNS}, coalesce(e.timestamped_ms, 0) AS timestampedMs,
@@ -314,7 +317,7 @@ async function leaseRecorded(
 ): Promise<ReadonlyMap<number, RecordedLeases>> {
   const subscriptions = await sql.rows<ClaimedSubscriptionRow>(
     `SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}
-      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?2`,
+      WHERE ${IS_SENT_TO} AND ${WAIT_END} <= ?2`,
     [...new Set(wanted.map(([, subscriptionId]) => subscriptionId))],
     nowMs,
   );
