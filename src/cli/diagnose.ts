@@ -124,13 +124,10 @@ async function folderTargetFindings(
       return [...about, ...folderFindings(folder), ...whole, warning("form", sentence, remedy)];
     }
     const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
-    const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
-    try {
+    return await withLocal(config, version, async (evreg) => {
       const server = notRunning(folder, `Start one: \`${await serverCommand(evreg)}\`.`);
       return [server, ...about.slice(1), ...(await evreg.doctor()).data, ...whole, form];
-    } finally {
-      await evreg.close();
-    }
+    });
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
     const [, ...others] = about;
@@ -145,22 +142,26 @@ async function folderTargetFindings(
   }
 }
 
+async function withLocal<T>(config: Config, version: string, ask: (evreg: Evreg) => Promise<T>): Promise<T> {
+  const { openLocal } = await import("../app/server.ts");
+  const evreg = await openLocal({
+    command: "doctor",
+    version,
+    config,
+    needsData: true,
+    logger: stderrLogger,
+  });
+  try {
+    return await ask(evreg);
+  } finally {
+    await evreg.close();
+  }
+}
+
 /** What the data in a database show, where no server of this machine has it open. */
 async function inDatabase(config: Config, version: string): Promise<readonly Finding[]> {
-  const { openLocal } = await import("../app/server.ts");
   try {
-    const evreg = await openLocal({
-      command: "doctor",
-      version,
-      config,
-      needsData: true,
-      logger: stderrLogger,
-    });
-    try {
-      return (await evreg.doctor()).data;
-    } finally {
-      await evreg.close();
-    }
+    return await withLocal(config, version, async (evreg) => (await evreg.doctor()).data);
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
     const finding = error.code === "not_found" ? warning : problem;

@@ -1,6 +1,6 @@
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
-import { counted, escapeControl } from "../cli/io/text.ts";
+import { counted, escapeControl, someOf } from "../cli/io/text.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { payloadFrom } from "../cli/publish/publish-one.ts";
 import { breakDetails, brokenRule } from "../cli/report-error.ts";
@@ -80,9 +80,6 @@ interface CheckedSchema {
   readonly mode?: CompatibilityMode;
 }
 
-/** So many events are named that fail for the same reason. */
-const MAX_EVENTS_NAMED = 5;
-
 /** Says a verdict to a person: a line for each break, warning and failure, then the verdict. */
 function verdictText(verdict: SchemaVerdict, checked: CheckedSchema): string {
   const place = (pointer: string) =>
@@ -108,19 +105,12 @@ function failureLines(replay: CheckedEvents | null): string[] {
     escapeControl(`${field === "" ? "the payload" : field} ${message}`),
   );
   const lines = [...byReason].map(([reason, failures]) => {
-    return `${eventsNamed(failures.map(({ event }) => event))}: ${reason}`;
+    const events = failures.map(({ event }) => event);
+    return `Event${events.length === 1 ? "" : "s"} ${someOf(events)}: ${reason}`;
   });
   const unlisted = replay.failed - replay.failures.length;
   if (unlisted > 0) lines.push(`${unlisted.toLocaleString("en")} older events fail too, not shown here.`);
   return lines;
-}
-
-function eventsNamed(events: readonly number[]): string {
-  const [first, ...others] = events;
-  if (others.length === 0) return `Event ${first}`;
-  const more = events.length - MAX_EVENTS_NAMED;
-  const shown = events.slice(0, MAX_EVENTS_NAMED).join(", ");
-  return `Events ${shown}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 function summary({ compatible, breaks, replay }: SchemaVerdict, { action, mode }: CheckedSchema): string {

@@ -8,12 +8,11 @@ import { nextCommand } from "../cli/target/next-command.ts";
 import { DELIVERY_LIMITS, type DeliveryWithAttempts } from "../domain/delivery.ts";
 import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import { BACKLOG_CAUSES } from "../domain/stats/stats.ts";
-import { ATTEMPT_LIST, DELIVERIES } from "../cli/views/deliveries.ts";
+import { ATTEMPT_LIST, DELIVERIES, REPLAYS } from "../cli/views/deliveries.ts";
 import type { RecordView } from "../cli/views/view.ts";
 import { type Replay, REPLAY_LIMITS } from "../domain/replay.ts";
 import { REPLAY_STATUSES } from "../model/replay.ts";
 import type { Evreg } from "../evreg.ts";
-import { REPLAYS } from "../cli/views/replays.ts";
 
 export const DeliveriesList = listCommand(DELIVERIES, {
   summary: "List deliveries, newest first.",

@@ -27,8 +27,7 @@ import { SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.t
 import type { Evreg } from "../evreg.ts";
 import { DURATION } from "../model/value-kinds.ts";
 import { MODES } from "../model/subscription.ts";
-import { SUBSCRIPTION_ATTEMPT_LIST } from "../cli/views/deliveries.ts";
-import { THE_BEGINNING } from "../cli/views/replays.ts";
+import { SUBSCRIPTION_ATTEMPT_LIST, THE_BEGINNING } from "../cli/views/deliveries.ts";
 import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../cli/views/subscriptions.ts";
 
 const OVERLAP = SECRET_ROTATION.properties.overlap_ms;

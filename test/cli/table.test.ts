@@ -6,8 +6,7 @@ import type { Delivery } from "../../src/domain/delivery.ts";
 import type { Replay } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { ACTIONS } from "../../src/cli/views/actions.ts";
-import { ATTEMPT_LIST, DELIVERIES } from "../../src/cli/views/deliveries.ts";
-import { REPLAYS } from "../../src/cli/views/replays.ts";
+import { ATTEMPT_LIST, DELIVERIES, REPLAYS } from "../../src/cli/views/deliveries.ts";
 import { SUBSCRIPTIONS } from "../../src/cli/views/subscriptions.ts";
 import { attempt } from "../ui-parts/attempt.ts";
 

@@ -6,7 +6,7 @@ import { note, type Output } from "../io/output.ts";
 import { progressBar } from "../io/progress.ts";
 import { escapeControl } from "../io/text.ts";
 import { notePaused, serverCommand } from "../notes.ts";
-import { REPLAY_COUNT_RECORD, REPLAYS } from "../views/replays.ts";
+import { REPLAY_COUNT_RECORD, REPLAYS } from "../views/deliveries.ts";
 import { nextCommand, plainCommand } from "../target/next-command.ts";
 import { EXIT } from "../usage-errors.ts";
 

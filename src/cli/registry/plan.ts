@@ -8,12 +8,10 @@ import {
 } from "../../domain/action.ts";
 import { checkNewActionName, isPattern, nextVersionName } from "../../domain/names.ts";
 import type { RetryDefaults } from "../../domain/retry.ts";
-import type { EvregError } from "../../domain/error.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { ActionsPort } from "../../evreg.ts";
 import { checkSchema } from "../../schema/check.ts";
 import { pointerSteps } from "../../json/field-path.ts";
-import type { Output } from "../io/output.ts";
 import { isOfListener } from "../listen/subscriptions.ts";
 import { type Declarations, type Declared, keyOf, nameOf, problemOf } from "./declarations.ts";
 import type { Problem } from "./documents.ts";
@@ -66,28 +64,6 @@ export interface Plan {
   readonly undeclared: { readonly actions: readonly string[]; readonly subscriptions: readonly string[] };
   /** Declarations that the existing records do not allow. */
   readonly problems: readonly Problem[];
-}
-
-export interface ApplyOptions {
-  readonly dryRun: boolean;
-  /** Whether differences have their own exit code, with `dryRun`. */
-  readonly exitCode: boolean;
-  readonly prune: boolean;
-  /** Deletes without asking. */
-  readonly yes: boolean;
-  /** Applies schemas that break someone as well; else a plan with one is not executed. */
-  readonly force: boolean;
-  /** Where secrets of created subscriptions go; `-` is stdout. */
-  readonly secretsFile: string | undefined;
-  readonly output: Output;
-}
-
-/** What came of a plan. */
-export interface Run {
-  /** The rowids of as many records as steps were done, with the secret of a subscription that was created. */
-  readonly done: readonly { readonly rowid: number; readonly secret?: string }[];
-  /** Why the step behind them failed; those behind that were not tried. */
-  readonly failure?: EvregError;
 }
 
 /**

@@ -2,6 +2,9 @@ import { type Column, ID_COLUMN } from "../io/table.ts";
 import type { Attempt, Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../../domain/delivery.ts";
 import { ATTEMPT, DELIVERY, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
 import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
+import { nextCommand } from "../target/next-command.ts";
+import type { Replay, ReplayCount } from "../../domain/replay.ts";
+import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
 
 const SHOWN: ShownMembers<Delivery & Pick<DeliveryWithAttempts, "key">> = {
   subscription: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}`,
@@ -75,4 +78,52 @@ function colorOf({ status }: Delivery): "green" | "yellow" | "red" | "dim" {
 /** The subscription that a record is of, by its application and name. */
 export function subscriptionOf(record: Pick<Delivery, "application" | "subscription">): string {
   return `${record.application}/${record.subscription}`;
+}
+
+/** Beside the replay's own status, `failed` alone would read as that. */
+const SELECTIONS = { failed: "had failed", waiting: "waited", missed: "were missed", all: "all" } as const;
+
+/** The time from which on there is every event, for replays that need none. */
+export const THE_BEGINNING = "1970-01-01T00:00:00.000Z";
+
+const COUNT_SHOWN = {
+  subscription: (replay: Replay | ReplayCount) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
+  selection: ({ selection }: Replay | ReplayCount) => SELECTIONS[selection],
+  from: ({ from }: Replay | ReplayCount) => (from === THE_BEGINNING ? "the first event" : from),
+};
+
+const SHOWN_REPLAY: ShownMembers<Replay> = {
+  ...COUNT_SHOWN,
+  total: ({ total }) => total ?? "not counted yet",
+  status: { color: replayColor },
+  skipped: ({ skipped }) => (skipped === 0 ? undefined : skipped),
+};
+
+const REPLAY_LINES = ["rowid", "subscription", "action", "selection", "from", "to", "total"] as const;
+
+/** What a replay would send. */
+export const REPLAY_COUNT_RECORD = linesOf<ReplayCount>(REPLAY_COUNT, COUNT_SHOWN);
+
+export const REPLAYS = {
+  noun: "replay",
+  plural: "replays",
+  record: linesOf(REPLAY, SHOWN_REPLAY, REPLAY_LINES),
+  list: listOf(REPLAY, SHOWN_REPLAY, {
+    rowid: ID_COLUMN,
+    subscription: { shrinkTo: 12, keepWhole: true },
+    action: { shrinkTo: 10, dropOrder: 1 },
+    selection: {},
+    status: {},
+    queued: { align: "right" },
+    total: { value: ({ total }) => total, align: "right" },
+    timestamped: { time: true },
+  }),
+  none: () =>
+    `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`,
+} satisfies RecordView<Replay>;
+
+function replayColor({ status }: Replay): "green" | "yellow" | "red" | "dim" {
+  if (status === "done") return "green";
+  if (status === "failed") return "red";
+  return status === "cancelled" ? "dim" : "yellow";
 }

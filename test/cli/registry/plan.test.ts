@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Plan } from "../../../src/cli/registry/plan.ts";
-import { planText } from "../../../src/cli/registry/report.ts";
+import { planText } from "../../../src/cli/registry/apply.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
 import { register, subscribe } from "../../support/records.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { subscriptionsFor } from "../../../src/cli/listen/subscriptions.ts";
+import { planText } from "../../../src/cli/registry/apply.ts";
 import { exported, exportText, registryOf } from "../../../src/cli/registry/export.ts";
-import { planText } from "../../../src/cli/registry/report.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { type LocalService, openLocalService } from "../../support/local-service.ts";
 import { doSteps, planOf } from "./setup.ts";
