@@ -13,6 +13,7 @@ import {
 import { spanText } from "../domain/formats.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
 import { ATTENTION_LIMITS } from "../domain/operations.ts";
+import type { Replay } from "../domain/replay.ts";
 import { deactivationText, LEAST_BLOCKED_WAIT_MS, LONGEST_WAIT_MS, retriesText } from "../domain/retry.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Subscription } from "../domain/subscription.ts";
@@ -91,22 +92,11 @@ function blockBefore(
   return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
 }
 
-/** Further subscriptions are not read: the first ones show it. */
-const MAX_PAUSED = 20;
-
-/**
- * Says that replays run on no further, as their subscriptions are paused.
- * @param subscriptions whose replays are running
- */
-export async function notePaused(evreg: Evreg, subscriptions: Iterable<number>): Promise<void> {
-  for (const id of [...new Set(subscriptions)].slice(0, MAX_PAUSED)) {
-    const subscription = await readSubscription(evreg, id);
-    if (subscription?.active === false) {
-      note(
-        `Subscription ${id} is paused: the replay waits until it is active again: ${nextCommand(`subscriptions update ${id} --active`)}`,
-      );
-    }
-  }
+/** Says that a replay runs on no further, as its subscription is paused. */
+export async function notePaused(evreg: Evreg, { status, subscription_id: id }: Replay): Promise<void> {
+  if (status !== "running" || (await readSubscription(evreg, id))?.active !== false) return;
+  const resume = nextCommand(`subscriptions update ${id} --active`);
+  note(`Subscription ${id} is paused: the replay waits until it is active again: ${resume}`);
 }
 
 /**

@@ -74,14 +74,12 @@ interface ListOptions<T> extends About {
   readonly afterPage?: (meta: Partial<PageMeta>, isFirst: boolean) => void;
   /** Reads what a flag names, such as a file: the value for the query. */
   readonly readFlags?: (typed: Readonly<Record<string, unknown>>) => Promise<object>;
-  /** Prints what else there is to say to a person. */
-  readonly after?: (evreg: Evreg, records: readonly T[]) => Promise<void>;
 }
 
 /** The command that lists the records of one noun; the noun alone is its other name. */
 export function listCommand<T extends { readonly rowid: number }>(
   resource: ListView<T>,
-  { flags = {}, readFlags, pageSize, columns, afterPage, after, ...about }: ListOptions<T>,
+  { flags = {}, readFlags, pageSize, columns, afterPage, ...about }: ListOptions<T>,
 ): Command.Class {
   const { noun, plural, command = plural } = resource;
   class ListCommand extends TargetCommand {
@@ -130,7 +128,6 @@ export function listCommand<T extends { readonly rowid: number }>(
           // Half a listing looks whole.
           note(escapeControl(pageLine(resource, typed, { shown, total: meta.total, last })));
         }
-        await after?.(evreg, records);
       });
     }
   }

@@ -10,9 +10,8 @@ import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import { BACKLOG_CAUSES } from "../domain/stats/stats.ts";
 import { ATTEMPT_LIST, DELIVERIES, REPLAYS } from "../cli/views/deliveries.ts";
 import type { RecordView } from "../cli/views/view.ts";
-import { type Replay, REPLAY_LIMITS } from "../domain/replay.ts";
+import { REPLAY_LIMITS } from "../domain/replay.ts";
 import { REPLAY_STATUSES } from "../model/replay.ts";
-import type { Evreg } from "../evreg.ts";
 
 export const DeliveriesList = listCommand(DELIVERIES, {
   summary: "List deliveries, newest first.",
@@ -96,14 +95,13 @@ export const ReplaysList = listCommand(REPLAYS, {
     ...pageFlags(REPLAYS),
   },
   pageSize: REPLAY_LIMITS.listDefault,
-  after: notePausedReplays,
 });
 
 export const ReplaysGet = recordCommand(REPLAYS, "get", {
   summary: "Show one replay and how far it has come.",
   examples: ["evreg replays get 2"],
   after: async (evreg, replay, output) => {
-    if (output.format === "table") await notePausedReplays(evreg, [replay]);
+    if (output.format === "table") await notePaused(evreg, replay);
   },
 });
 
@@ -112,11 +110,3 @@ export const ReplaysCancel = recordCommand(REPLAYS, "cancel", {
   description: "What it handed to delivery so far is sent all the same.",
   examples: ["evreg replays cancel 2"],
 });
-
-function notePausedReplays(evreg: Evreg, replays: readonly Replay[]): Promise<void> {
-  const running = replays.filter(({ status }) => status === "running");
-  return notePaused(
-    evreg,
-    running.map((replay) => replay.subscription_id),
-  );
-}

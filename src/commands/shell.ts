@@ -1,6 +1,5 @@
 import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
 import { BaseCommand, examples } from "../cli/base-command.ts";
-import { unknownCommand } from "../cli/usage-errors.ts";
 import { shellWord } from "../domain/formats.ts";
 import { programCommand } from "../runtime/process.ts";
 
@@ -118,14 +117,11 @@ export class Help extends Command {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Help);
     const words = argv.map(String);
-    const [name = ""] = words;
-    const known = name === "" || this.config.findCommand(name) || this.config.findTopic(name);
-    if (!known) throw unknownCommand(name, this.config);
     const HelpClass = await loadHelpClass(this.config);
     // `--help` has them so; oclif itself reads them there only.
     const { helpOptions } = this.config.pjson.oclif;
     const help = new HelpClass(this.config, { ...helpOptions, all: flags["nested-commands"] });
-    const own = name === Help.id ? this.config.findCommand(name) : undefined;
+    const own = words[0] === Help.id ? this.config.findCommand(Help.id) : undefined;
     // oclif passes over the word help wherever it stands.
     if (own === undefined) await help.showHelp(words);
     else await help.showCommandHelp(own, []);

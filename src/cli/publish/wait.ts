@@ -82,7 +82,7 @@ export async function runReplay(
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine === "stopped")
     note(`It begins with the next server on this data folder: ${await serverCommand(evreg)}`);
-  await notePaused(evreg, [started.subscription_id]);
+  await notePaused(evreg, started);
   const { rowid } = started;
   const look = `Look at it: ${nextCommand(`replays get ${rowid}`)}. End it: ${nextCommand(`replays cancel ${rowid}`)}`;
   if (!wait) {

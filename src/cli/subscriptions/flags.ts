@@ -7,11 +7,22 @@ import { choiceFlag, definedOnly, flagValue, textFlag } from "../flags.ts";
 import { readCredential } from "../io/prompts.ts";
 import { schemataOf, whereSchema } from "../schema-file.ts";
 import { usageError } from "../usage-errors.ts";
-import type { JsonSchema } from "../../domain/request.ts";
-import type { Field, Fields } from "../../model/field.ts";
-import { CHOICE, type FieldKind } from "../../model/value-kinds.ts";
+import type { Field } from "../../model/field.ts";
+import { CHOICE } from "../../model/value-kinds.ts";
 
 const DELIVERY = { helpGroup: "DELIVERY" };
+
+/** What takes a setting away again. */
+const NONE = "none";
+
+/** The members of a subscription that one flag stands for, and its name: `rate-limit`. */
+const FLAGGED = Object.entries<Field>(SUBSCRIPTION).flatMap(
+  ([member, { flag, kind, change: schema, none }]) => {
+    if (flag === undefined || kind === undefined || schema === undefined) return [];
+    const { name = member.replace(/_ms$/, "").replaceAll("_", "-"), summary } = flag;
+    return [{ member, name, summary, kind, schema, isNullable: none === null }];
+  },
+);
 
 /** The flags of settings for which one text does not stand. */
 const madeFlags = {
@@ -36,7 +47,7 @@ const madeFlags = {
 };
 
 /** What a subscription may ask for beyond what all have, see `SubscriptionSettings`. */
-export const settingsFlags: typeof madeFlags = { ...madeFlags, ...flagsOf(SUBSCRIPTION, DELIVERY.helpGroup) };
+export const settingsFlags: typeof madeFlags = { ...madeFlags, ...flagsOf() };
 
 /** The members of a request that these flags stand for. */
 export async function settingsOf(
@@ -45,7 +56,7 @@ export async function settingsOf(
   return definedOnly({
     filter: await filterOf(flags.filter),
     ordered: flags["ordered-by"] === undefined ? flags.ordered : { key: pointerOf(flags["ordered-by"]) },
-    ...inputOf(SUBSCRIPTION, flags),
+    ...inputOf(flags),
   });
 }
 
@@ -86,33 +97,20 @@ export async function bearerOf(flags: {
   };
 }
 
-/** What takes a setting away again. */
-const NONE = "none";
-
-interface FlaggedField {
-  readonly member: string;
-  /** The name of its flag: `rate-limit`. */
-  readonly name: string;
-  readonly summary: string;
-  readonly kind: FieldKind;
-  readonly schema: JsonSchema;
-  readonly isNullable: boolean;
-}
-
-/** The members that one flag stands for. */
-function flaggedFields(fields: Fields): readonly FlaggedField[] {
-  return Object.entries<Field>(fields).flatMap(([member, { flag, kind, change: schema, none }]) => {
-    if (flag === undefined || kind === undefined || schema === undefined) return [];
-    const { name = member.replace(/_ms$/, "").replaceAll("_", "-"), summary } = flag;
-    return [{ member, name, summary, kind, schema, isNullable: none === null }];
-  });
-}
-
-/** Makes the flags of a record, as far as one flag stands for one member. */
-function flagsOf(fields: Fields, helpGroup: string): Readonly<Interfaces.FlagInput> {
-  const flags = flaggedFields(fields).map(({ member, name, summary, kind, schema }) => {
-    const shape = { helpGroup, member };
-    if (kind === CHOICE) return [name, choiceFlag(summary, wordsOf(schema), shape)] as const;
+function flagsOf(): Readonly<Interfaces.FlagInput> {
+  const flags = FLAGGED.map(({ member, name, summary, kind, schema }) => {
+    const shape = { ...DELIVERY, member };
+    if (kind === CHOICE) {
+      const words = schema["enum"] as readonly (string | null)[];
+      return [
+        name,
+        choiceFlag(
+          summary,
+          words.filter((word) => word !== null),
+          shape,
+        ),
+      ] as const;
+    }
     const text = { summary, helpValue: kind.helpValue, ...shape };
     const lines = { ...text, multiple: true, multipleNonGreedy: true } as const;
     return [name, kind.hasLines ? Flags.string(lines) : Flags.string(text)] as const;
@@ -121,19 +119,14 @@ function flagsOf(fields: Fields, helpGroup: string): Readonly<Interfaces.FlagInp
 }
 
 /** The members of a body that these flags stand for. @throws `usage` for a text that its kind does not read */
-function inputOf(fields: Fields, flags: object): object {
+function inputOf(flags: object): object {
   const typed = flags as Readonly<Record<string, string | readonly string[] | undefined>>;
   return Object.fromEntries(
-    flaggedFields(fields).flatMap((field) => {
-      const words = typed[field.name];
+    FLAGGED.flatMap(({ member, name, kind, schema, isNullable }) => {
+      const words = typed[name];
       if (words === undefined) return [];
       const text = typeof words === "string" ? words : words.join("\n");
-      const isNone = field.isNullable && text === NONE;
-      return [[field.member, isNone ? null : flagValue(field.name, text, field.kind, field.schema)]];
+      return [[member, isNullable && text === NONE ? null : flagValue(name, text, kind, schema)]];
     }),
   );
-}
-
-function wordsOf(schema: JsonSchema): readonly string[] {
-  return (schema["enum"] as readonly (string | null)[]).filter((word) => word !== null);
 }
