@@ -25,7 +25,11 @@ export function completionAt(words: readonly string[], all: Commands): Completio
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
   const commands = all.commands.filter(({ hidden }) => !hidden);
-  if (before[0] === "help") return helpWords(before.slice(1), commands, all);
+  if (before[0] === "help") {
+    const [, topic, ...more] = before;
+    if (topic === undefined) return firstWords(commands, all);
+    return more.length === 0 ? verbsOf(topic, commands) : [];
+  }
   if (before.length === 0) return typed.startsWith("-") ? PROGRAM_FLAGS : firstWords(commands, all);
   const [topic = "", verb] = before;
   const verbs = verbsOf(topic, commands);
@@ -37,16 +41,6 @@ export function completionAt(words: readonly string[], all: Commands): Completio
 }
 
 const PROGRAM_FLAGS: readonly Candidate[] = [{ value: "--help" }, { value: "--version" }];
-
-function helpWords(
-  before: readonly string[],
-  commands: readonly CommandMeta[],
-  all: Commands,
-): readonly Candidate[] {
-  const [topic] = before;
-  if (topic !== undefined) return before.length === 1 ? verbsOf(topic, commands) : [];
-  return firstWords(commands, all);
-}
 
 function firstWords(commands: readonly CommandMeta[], { topics }: Commands): Candidate[] {
   const names = [...new Set(commands.map(({ id }) => id.split(":")[0] ?? ""))].toSorted();

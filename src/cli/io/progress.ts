@@ -63,22 +63,17 @@ function restoreTerminal(): void {
   process.stderr.write(`${SHOW_CURSOR}${LINES_WRAP}\n`);
 }
 
-const SHOW_EVERY_BYTES = 4 * 1024 * 1024;
-
 /** A backup's pieces until `signal`, with a bar where stderr is a terminal. */
 export async function* withProgress(backup: Backup, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const { bytes } = backup;
   const shown = (done: number) => ({ done: byteCount(done), all: byteCount(bytes) });
   const bar = await progressBar("{bar} {percentage}% | {done} of {all} | {eta_formatted} left", shown(0));
   let done = 0;
-  let shownBytes = 0;
   try {
     for await (const piece of backup.content()) {
       signal.throwIfAborted();
       yield piece;
       done += piece.length;
-      if (done - shownBytes < SHOW_EVERY_BYTES) continue;
-      shownBytes = done;
       bar.update(done, bytes, shown(done));
     }
   } finally {

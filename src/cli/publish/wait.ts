@@ -87,7 +87,7 @@ export async function runReplay(
   const look = `Look at it: ${nextCommand(`replays get ${rowid}`)}. End it: ${nextCommand(`replays cancel ${rowid}`)}`;
   if (!wait) {
     await output.record({ data: started }, REPLAYS.record);
-    if (output.format === "table") note(`It goes on in the background. ${look}`);
+    output.note(`It goes on in the background. ${look}`);
     return EXIT.done;
   }
   const last = await pollReplay(evreg, started).catch((error: unknown) => {
