@@ -12,9 +12,8 @@ import { readYaml, startOf } from "./yaml.ts";
  */
 export function readFileKeys(file: string, text: string): SourceValues {
   const result = new SourceValues("file", dirname(file));
-  const { document, lines, faults } = readYaml(text);
+  const { document, lines, fault } = readYaml(text);
   const at = ({ line, col }: { readonly line: number; readonly col: number }) => `${file}:${line}:${col}`;
-  const [fault] = faults;
   if (fault !== undefined) {
     throw new EvregError("usage", `${at(fault)}: this is not the YAML evreg reads: ${fault.message}`);
   }

@@ -20,8 +20,8 @@ import { quoteShort } from "./value-kinds.ts";
 export interface YamlText {
   readonly document: Document;
   readonly lines: LineCounter;
-  /** Why it is not read. */
-  readonly faults: readonly { readonly line: number; readonly col: number; readonly message: string }[];
+  /** Why it is not read: the first reason. */
+  readonly fault?: { readonly line: number; readonly col: number; readonly message: string };
 }
 
 /** Of errors whose own message helps nobody. */
@@ -46,14 +46,15 @@ export function readYaml(text: string, { merge = false }: { readonly merge?: boo
   if (first !== undefined) {
     const { code, message, pos } = first;
     const more = others.length === 0 ? "" : `, and ${others.length.toLocaleString("en")} more`;
-    return { document, lines, faults: [faultAt(pos[0], PLAIN_WORDS[code] ?? message + more)] };
+    return { document, lines, fault: faultAt(pos[0], PLAIN_WORDS[code] ?? message + more) };
   }
-  const faults = faultsIn(document).map(({ node, message }) => faultAt(startOf(node), message));
-  return { document, lines, faults };
+  const [odd] = oddNodes(document);
+  if (odd === undefined) return { document, lines };
+  return { document, lines, fault: faultAt(startOf(odd.node), odd.message) };
 }
 
 /** What the parser reads, although no value of JSON is like it. */
-function faultsIn(document: Document): readonly { readonly node: Node; readonly message: string }[] {
+function oddNodes(document: Document): readonly { readonly node: Node; readonly message: string }[] {
   const faults: { node: Node; message: string }[] = [];
   const refuse = (node: Node, message: string): void => void faults.push({ node, message });
   const anchors = new Map<string, Node>();

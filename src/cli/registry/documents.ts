@@ -87,11 +87,10 @@ const MAX_ALIASES = 10_000;
 const TOO_MANY_ALIASES = `its anchors are used more than ${MAX_ALIASES.toLocaleString("en")} times, those within others counted each time`;
 
 function parseYamlFile(name: string, text: string): Parsed {
-  const { document, lines, faults } = readYaml(text, { merge: true });
+  const { document, lines, fault } = readYaml(text, { merge: true });
   const refused = (line: number, message: string): Parsed => ({
     problem: placed(name, line, `this is not the YAML evreg reads: ${message}`),
   });
-  const [fault] = faults;
   if (fault !== undefined) return refused(fault.line, fault.message);
   const place = (path: FieldPath) => `${name}:${lineAt(document, lines, path)}`;
   try {
