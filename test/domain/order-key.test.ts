@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { keysOfText, keyTextOf, NO_KEY, orderKeysOf, WHOLE_KEY } from "../../src/domain/order-key.ts";
+import { keyTextOf, NO_KEY, orderKeysOf, WHOLE_KEY } from "../../src/domain/order-key.ts";
 import { pointerSteps } from "../../src/json/field-path.ts";
 
 function keyOf(json: string, pointer = "/k"): number {
@@ -61,13 +61,6 @@ test("each of several pointers has its own key", () => {
     NO_KEY,
     WHOLE_KEY,
   ]);
-});
-
-test("what is typed is a text and, where it is JSON, a value", () => {
-  expect(keysOfText("42")).toEqual([keyOf('{"k":"42"}'), keyOf('{"k":42}')]);
-  expect(keysOfText('"42"')).toContain(keyOf('{"k":"42"}'));
-  expect(keysOfText("C-17")).toEqual([keyOf('{"k":"C-17"}')]);
-  expect(keysOfText("{}")).toEqual([keyOf('{"k":"{}"}')]);
 });
 
 test("a number of a million digits takes no longer than a text", () => {

@@ -75,16 +75,6 @@ describe.each(WAYS)("%s", (_, parse) => {
 describe("a batch", () => {
   const item = '{"action":"a","payload":{}}';
 
-  test("has 1 to 1,000 items", () => {
-    expect(parseBatch(batch(item))).toHaveLength(1);
-    expect(parseBatch(batch(...Array<string>(1_000).fill(item)))).toHaveLength(1_000);
-    expect(refusal(() => parseBatch(batch())).message).toContain("must have 1 to 1,000 items, not 0");
-    const many = refusal(() => parseBatch(batch(...Array<string>(1_001).fill(item))));
-    expect(many.code).toBe("invalid");
-    expect(many.details["field"]).toBe("events");
-    expect(many.message).toContain("not 1,001");
-  });
-
   test.each([
     ["[]", "body"],
     ["{}", "events"],

@@ -88,16 +88,6 @@ test("a stream is server-sent events that no proxy collects", async () => {
   );
 });
 
-test("a payload with carriage returns comes as base64 as well", async () => {
-  const harness = await started();
-  await published(harness, '{"a":\r\n1}');
-  const wire = new Wire(harness.port, await harness.token("read"), "/v1/stream?payloads=true&since=0");
-  await wire.has("event: ready");
-  const data = JSON.parse((await wire.messages())[0]!.data) as Record<string, string>;
-  expect(data["payload"]).toEqual({ a: 1 });
-  expect(Buffer.from(data["payload_base64"]!, "base64").toString()).toBe('{"a":\r\n1}');
-});
-
 test("the id of the last message goes before since, and what is no place is refused", async () => {
   const harness = await started();
   const token = await harness.token("read");
