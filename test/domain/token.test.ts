@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { checkScope, parseScope } from "../../src/domain/token.ts";
+import { parseScope } from "../../src/domain/token.ts";
 import { hashToken, isTokenForm, mintToken } from "../../src/domain/token-secret.ts";
 
 describe("mintToken", () => {
@@ -75,15 +75,5 @@ describe("parseScope", () => {
     [":billing", undefined],
   ])("reads %j", (scope, expected) => {
     expect(parseScope(scope)).toEqual(expected);
-  });
-});
-
-describe("checkScope", () => {
-  it("trims the application", () => {
-    expect(checkScope("scopes[0]", "read: Sales ")).toBe("read:Sales");
-  });
-
-  it.each(["read:  ", "read:a\u0000", "x", 7, null])("refuses %j with its field", (value) => {
-    expect(() => checkScope("scopes[3]", value)).toThrow(/^scopes\[3\]: /);
   });
 });

@@ -237,13 +237,3 @@ describe("limits", () => {
     );
   });
 });
-
-test.each([
-  [undefined, "schemata.properties.a.type"],
-  ["schemata", "schemata.properties.a.type"],
-  ["filter", "filter.properties.a.type"],
-] as const)("a place is given from the member that contains the schema: %s", (member, field) => {
-  const check = (): unknown => checkSchema({ properties: { a: { type: "strin" } } }, member);
-  expect(check).toThrow(expect.objectContaining({ details: expect.objectContaining({ field }) }));
-  expect(check).toThrow(new RegExp(`^${field}: must be one of`));
-});
