@@ -164,18 +164,6 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       expect([first.revision, second.revision]).toEqual([1, 2]);
       expect((await under.evreg.events.get(first.rowid)).data.revision).toBe(1);
     });
-
-    it("accepts events while the schema changes", async () => {
-      await create();
-      const work = Array.from({ length: 60 }, (_, index) =>
-        index % 10 === 5
-          ? under.evreg.actions.update(name, { schemata: { ...USER_SCHEMA, title: `${index}` } })
-          : publish(under.evreg, ownEvent()),
-      );
-      await Promise.all(work);
-      expect((await under.evreg.events.list({ action: name })).meta.total).toBe(54);
-      expect((await under.evreg.actions.get(name)).data.revision).toBe(7);
-    });
   });
 
   describe("the history of actions", () => {

@@ -45,12 +45,11 @@ const ids = (data: readonly { rowid: number }[]) => data.map(({ rowid }) => rowi
 export function eventListsContract(open: OpenEvreg): void {
   describe("listing events", () => {
     const under = useSharedEvreg(open, prepare);
-    const rowids = async (query?: EventQuery): Promise<number[]> =>
-      (await under.evreg.events.list(query)).data.map(({ rowid }) => rowid);
+    const rowids = async (query: EventQuery) => ids((await under.evreg.events.list(query)).data);
 
     it("is newest first by default", async () => {
       const { data, meta } = await under.evreg.events.list();
-      expect(data.map(({ rowid }) => rowid)).toEqual([7, 6, 5, 4, 3, 2, 1]);
+      expect(ids(data)).toEqual([7, 6, 5, 4, 3, 2, 1]);
       expect(data[0]).toMatchObject({ action: "a", revision: 1, timestamped: "2026-01-01T00:06:00.000Z" });
       expect(data[0]).not.toHaveProperty("application");
       expect(meta).toEqual({ total: 7, page: 1, per_page: 50 });
@@ -60,7 +59,7 @@ export function eventListsContract(open: OpenEvreg): void {
 
     it("may be of one action, with its own total", async () => {
       const { data, meta } = await under.evreg.events.list({ action: "b", limit: 2 });
-      expect(data.map(({ rowid }) => rowid)).toEqual([6, 4]);
+      expect(ids(data)).toEqual([6, 4]);
       expect(meta).toEqual({ total: 3, page: 1, per_page: 2 });
       expect(await under.evreg.events.list({ action: "unknown" })).toEqual({
         data: [],
@@ -79,7 +78,7 @@ export function eventListsContract(open: OpenEvreg): void {
       [{ from: "2027-01-01T00:00:00Z" }, []],
     ] as const)("in the range %j are %j", async (query, expected) => {
       const { data, meta } = await under.evreg.events.list(query);
-      expect(data.map(({ rowid }) => rowid)).toEqual(expected);
+      expect(ids(data)).toEqual(expected);
       expect(meta.total).toBe(expected.length);
     });
 
@@ -88,7 +87,7 @@ export function eventListsContract(open: OpenEvreg): void {
       for (let page = 1; page <= 4; page++) {
         const { data, meta } = await under.evreg.events.list({ page, limit: 3 });
         expect(meta).toEqual({ total: 7, page, per_page: 3 });
-        pages.push(data.map(({ rowid }) => rowid));
+        pages.push(ids(data));
       }
       expect(pages).toEqual([[7, 6, 5], [4, 3, 2], [1], []]);
     });
@@ -100,7 +99,7 @@ export function eventListsContract(open: OpenEvreg): void {
         const { data, meta } = await under.evreg.events.list(query);
         expect(meta.total).toBe(4);
         if (data.length === 0) break;
-        walked.push(...data.map(({ rowid }) => rowid));
+        walked.push(...ids(data));
       }
       expect(walked).toEqual(order === "asc" ? [1, 3, 5, 7] : [7, 5, 3, 1]);
     });
@@ -108,8 +107,7 @@ export function eventListsContract(open: OpenEvreg): void {
 
   describe("listing events while more come in", () => {
     const under = useEvreg(open, prepare);
-    const rowids = async (query: EventQuery): Promise<number[]> =>
-      (await under.evreg.events.list(query)).data.map(({ rowid }) => rowid);
+    const rowids = async (query: EventQuery) => ids((await under.evreg.events.list(query)).data);
 
     it("is not confused by events published meanwhile", async () => {
       expect(await rowids({ limit: 3 })).toEqual([7, 6, 5]);
@@ -211,8 +209,8 @@ export function eventListsContract(open: OpenEvreg): void {
       await prepare(target);
       await publish(target.evreg, { ...newEvent({}, "a"), idempotency_key: "k-8" });
     });
-    const rowids = async (query: EventQuery, evreg = under.evreg): Promise<number[]> =>
-      (await evreg.events.list({ idempotency_key: "k-8", ...query })).data.map(({ rowid }) => rowid);
+    const rowids = async (query: EventQuery, evreg = under.evreg) =>
+      ids((await evreg.events.list({ idempotency_key: "k-8", ...query })).data);
 
     it("finds it, unless another parameter leaves it out", async () => {
       expect(await under.evreg.events.list({ idempotency_key: "k-8" })).toMatchObject({

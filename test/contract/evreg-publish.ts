@@ -10,6 +10,7 @@ import {
   publish,
   rawEvent,
   refusal,
+  subscribe,
   totalOf,
   useEvreg,
   useSharedEvreg,
@@ -221,12 +222,7 @@ export function publishContract(open: OpenEvreg): void {
     });
 
     it("create no second delivery", async () => {
-      const { data: to } = await under.evreg.subscriptions.create({
-        application: "billing",
-        subscription: "s",
-        action: users,
-        handler: "https://hooks.example.com/",
-      });
+      const to = await subscribe(under.evreg, { action: users });
       await under.evreg.events.publish(keyed("k"));
       await under.evreg.events.publish(keyed("k"));
       expect((await under.evreg.deliveries.list({ subscription: to.rowid })).data).toHaveLength(1);

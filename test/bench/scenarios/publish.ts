@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { startChild } from "../child.ts";
 import type { CeilingCalls } from "../ceilings.ts";
 import { median } from "../latencies.ts";
-import type { ClosedLoopResult } from "../load-closed.ts";
+import type { ClosedLoopResult } from "../load.ts";
 import type { Rig, Scenario } from "../rig.ts";
 import { inTurns, latencies, rateRows, warmUpMs } from "../rounds.ts";
 import { atLeast, perSecond, type Row } from "../row.ts";
