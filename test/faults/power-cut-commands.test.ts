@@ -5,8 +5,7 @@ import { Contexts } from "../../src/config/contexts.ts";
 import { runProgram, startProgram } from "../support/program.ts";
 import { inLongForm, lengthOf, report } from "./length.ts";
 import { makeData } from "./power-cut/data.ts";
-import { cannotRecord, Recording } from "./power-cut/recording.ts";
-import { ReportedFiles } from "./power-cut/reported-files.ts";
+import { cannotRecord, Recording, ReportedFiles } from "./power-cut/recording.ts";
 
 // The promise under test: a cut of the power during the first start or any command that writes files locks nobody out, and
 // each file that a command said it wrote is there.

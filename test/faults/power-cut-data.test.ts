@@ -17,8 +17,7 @@ import { Ledger } from "./ledger.ts";
 import { isLong, lengthOf, report } from "./length.ts";
 import { Load } from "./fault.ts";
 import { ended, eventsIn, makeData } from "./power-cut/data.ts";
-import { cannotRecord, Recording } from "./power-cut/recording.ts";
-import { ReportedFiles } from "./power-cut/reported-files.ts";
+import { cannotRecord, Recording, ReportedFiles } from "./power-cut/recording.ts";
 
 // The promise under test: a cut of the power during an upgrade, a restore, a backup or an encryption loses nothing, and
 // what it said was done is done. Each takes some seconds before its first cut, so there is no short form.
