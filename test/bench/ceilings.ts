@@ -105,7 +105,7 @@ const calls = {
   listenToEcho(): Promise<number> {
     const app = new H3();
     app.post("/v1/events", (event) => event.req.json());
-    return listen(toNodeHandler(app) as RequestListener);
+    return listen(toNodeHandler(app));
   },
   /**
    * The least that checks an event, answers it, and posts it signed to one handler. It keeps nothing, so what evreg takes more
