@@ -5,6 +5,7 @@ import { connect } from "../../src/client/client.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { useFolder } from "../support/command-line.ts";
+import { fileSql } from "../support/file-sql.ts";
 import { type RunningProgram, startProgram } from "../support/program.ts";
 import { serveHere } from "../support/server.ts";
 import { until } from "../support/until.ts";
@@ -101,6 +102,14 @@ test("a backup can go to a pipe and come from one, without a server too", async 
     ["restore - --data piped", 5, "", undefined, piped],
     ["backup no/where.db --data piped", 2],
   ]);
+});
+
+test("a backup names the events that are damaged", async () => {
+  const damage = "UPDATE event SET payload = x'7b2261223a317d' WHERE rowid = (SELECT max(rowid) FROM event)";
+  fileSql(at("piped/evreg.db"), damage);
+  const damaged =
+    /^Warning: the data is damaged, and so is the backup: 1 event is not as published: \d+\. Keep /;
+  await expectEach([["backup damaged.db --data piped", 0, undefined, damaged]]);
 });
 
 test("a backup that cannot be made reports why", async () => {
