@@ -12,25 +12,6 @@ import { configFor } from "../support/server.ts";
 import { closing, dataFolder, ORDER_PLACED, refused, start, status } from "./setup.ts";
 
 describe("start and stop", () => {
-  test("a restart on the same folder finds everything that was stored", async () => {
-    const data = dataFolder();
-    const first = await start(data);
-    await first.evreg.actions.create(ORDER_PLACED);
-    expect(await status(`${first.url}/health`)).toBe(200);
-    await first.stop();
-    await expect(fetch(`${first.url}/health`)).rejects.toThrow();
-
-    const second = await start(data);
-    expect(
-      (await second.evreg.actions.list({ application: "shop" })).data.map(({ action }) => action),
-    ).toEqual(["order.placed"]);
-    expect((await second.evreg.health()).data).toMatchObject({
-      status: "ok",
-      engine: "running",
-      version: "1.2.3",
-    });
-  });
-
   test("a running server announces its address in its folder, and a stop, asked for once or often, removes it", async () => {
     const data = dataFolder();
     const server = await start(data);

@@ -63,6 +63,9 @@ const WELL: DoctorInput = {
   nowMs: NOW,
 };
 
+const NO_ADMIN = [token({ scopes: ["read"] }), token({ expires_at: inHours(-1) })];
+const LATE = { ...WELL.backlog, due: { deliveries: 9, sinceMs: NOW - 600_000 } };
+
 describe("findings of the doctor", () => {
   it.each([
     ["all is well", [token()]],
@@ -79,13 +82,7 @@ describe("findings of the doctor", () => {
   it.each<[string, Partial<DoctorInput>, string, "warning" | "problem", string]>([
     ["a key that is missing", { encrypts: false }, "encryption", "warning", "as they are"],
     ["a clock behind the events", { newestEvent: inHours(1) }, "clock", "problem", "one of them is wrong"],
-    [
-      "a clock that was set back",
-      { clockShiftMs: -90_000 },
-      "clock",
-      "warning",
-      "What waits was moved with it",
-    ],
+    ["a clock that was set back", { clockShiftMs: -90_000 }, "clock", "warning", "was moved with it"],
     ["a clock that was set ahead", { clockShiftMs: 90_000 }, "clock", "warning", "set 90 s ahead"],
     [
       "a token near its end",
@@ -96,14 +93,14 @@ describe("findings of the doctor", () => {
     ],
     [
       "that nobody can manage tokens",
-      { tokens: [token({ scopes: ["read"] }), token({ expires_at: inHours(-1) })] },
+      { tokens: NO_ADMIN },
       "tokens",
       "warning",
       "No token has the scope admin",
     ],
     [
       "deliveries that are late",
-      { backlog: { ...WELL.backlog, due: { deliveries: 9, sinceMs: NOW - 600_000 } } },
+      { backlog: LATE },
       "backlog",
       "warning",
       "due since 2026-03-01T11:50:00.000Z",
