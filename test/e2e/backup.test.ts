@@ -57,7 +57,7 @@ test("a backup under load contains every event acknowledged before it, and can b
   const told = [
     String.raw`^The tokens that hold are those of the backup, .*\. To make another, before .* --data .*\n`,
     "(?=[^]*Numbers of events and deliveries go on far beyond the last ones)",
-    "(?=[^]*Start it with: evreg serve --data)(?![^]*deliveries wait)",
+    "(?=[^]*Start it with: \\S*evreg serve --data)(?![^]*deliveries wait)",
   ];
   await expectEach([["restore b.db --data elsewhere", 0, undefined, new RegExp(told.join(""))]]);
   const again = await serveHere(at("elsewhere"));

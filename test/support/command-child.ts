@@ -56,14 +56,14 @@ function capture(stream: NodeJS.WriteStream): Buffer[] {
   return pieces;
 }
 
-async function perform({ words, cwd, env, input, columns }: CommandRequest): Promise<CommandOutcome> {
+async function perform({ words, cwd, env, input }: CommandRequest): Promise<CommandOutcome> {
   process.chdir(cwd);
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
   Object.assign(process.env, env);
   setMissingAccount();
   Object.defineProperty(process, "stdin", { value: stdinOf(input), configurable: true });
   for (const stream of [process.stdout, process.stderr]) {
-    Object.assign(stream, { isTTY: columns !== undefined, columns, getColorDepth: () => 1 });
+    Object.assign(stream, { isTTY: false, columns: undefined, getColorDepth: () => 1 });
   }
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
   const code = await runCommandLine(words, () => installedPlugin(ROOT, COMMANDS));

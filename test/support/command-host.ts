@@ -10,8 +10,6 @@ export interface CommandRequest {
   readonly env: Readonly<Record<string, string>>;
   /** What stdin holds. */
   readonly input: Uint8Array;
-  /** Its output goes to a terminal of so many columns. */
-  readonly columns?: number;
 }
 
 export type CommandOutcome = Outcome & { readonly code: number };

@@ -7,8 +7,6 @@ import { type Line, type Outcome, runProgram, temporaryFolder, wordsOf } from ".
 export interface CommandOptions {
   readonly input?: string | Uint8Array;
   readonly env?: Record<string, string>;
-  /** Its output goes to a terminal of so many columns; for the build only. */
-  readonly columns?: number;
 }
 
 /** All that is printed, or a pattern of it; anything where neither is given. */
