@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
-import { chmodSync, cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { temporaryFolder } from "../support/program.ts";
+import { type Line, startCommand, temporaryFolder } from "../support/program.ts";
 
 // A checkout's program started by an older Node, as from a folder whose `npx` does not know the one that npm brought.
 
@@ -32,56 +31,33 @@ afterEach(() => place.remove());
 function bringNode(): void {
   const path = join(checkout, "node_modules", ".bin", "node");
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, BROUGHT);
-  chmodSync(path, 0o755);
+  writeFileSync(path, BROUGHT, { mode: 0o755 });
 }
 
-/** @param onOutput is called when it first prints something, and may end it with SIGTERM */
-function start(words: readonly string[], onOutput: (end: () => void) => void = () => undefined) {
-  const child = spawn(process.execPath, ["--import", OLDER, join(checkout, "bin/run.js"), ...words], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let [stdout, stderr] = ["", ""];
-  child.stdout.once("data", () => onOutput(() => child.kill("SIGTERM")));
-  child.stdout.on("data", (piece: Buffer) => (stdout += piece.toString()));
-  child.stderr.on("data", (piece: Buffer) => (stderr += piece.toString()));
-  return new Promise<object>((resolve) =>
-    child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr })),
-  );
-}
+const start = (line: Line) =>
+  startCommand(line, { as: [process.execPath, "--import", OLDER, join(checkout, "bin/run.js")] });
 
 describe.skipIf(process.platform === "win32")("an older Node", () => {
   test("continues with the Node that npm installed, and ends with its exit code", async () => {
     bringNode();
     const words = ["publish", "a.b", '{"text": "two words"}'];
-    expect(await start(words)).toMatchObject({
-      code: 5,
-      stdout: `${join(checkout, "bin/run.js")} ${words.join(" ")}\n`,
-      stderr: "",
-    });
+    const stdout = `${join(checkout, "bin/run.js")} ${words.join(" ")}\n`;
+    expect(await start(words).ended).toEqual({ code: 5, stdout, stderr: "" });
   });
 
   test("passes on the signal that stops a server", async () => {
     bringNode();
-    const outcome = await start(["serve"], (end) => end());
-    expect(outcome).toMatchObject({
-      code: 7,
-      signal: null,
-      stdout: expect.stringMatching(/serve\nstopped\n$/),
-    });
+    const { child, ended } = start("serve");
+    child.stdout.once("data", () => child.kill("SIGTERM"));
+    const stdout = expect.stringMatching(/serve\nstopped\n$/);
+    expect(await ended).toMatchObject({ code: 7, stdout });
   });
 
   test("reports what is missing where npm installed none", async () => {
-    const none = { code: 1, stdout: "" };
-    const needs = "evreg needs Node 22.19 or later; this is v";
-    expect(await start(["--version"])).toMatchObject({
-      ...none,
-      stderr: expect.stringMatching(new RegExp(`^${needs}.*\nInstall a later Node`)),
-    });
+    const needs = "^evreg needs Node 22.19 or later; this is v.*\n";
+    const refusal = (told: string) => ({ code: 1, stdout: "", stderr: expect.stringMatching(needs + told) });
+    expect(await start("--version").ended).toEqual(refusal("Install a later Node"));
     writeFileSync(join(checkout, "package-lock.json"), "{}");
-    expect(await start(["--version"])).toMatchObject({
-      ...none,
-      stderr: expect.stringMatching(new RegExp(`^${needs}.*\nRun \`npm ci\` in ${checkout}/: `)),
-    });
+    expect(await start("--version").ended).toEqual(refusal(`Run \`npm ci\` in ${checkout}/: `));
   });
 });

@@ -75,13 +75,8 @@ test("with --wait, a token that may only publish publishes, and only the wait fa
   ]);
 });
 
-const created: Ending = [
-  "actions create order.created --application shop --schema -",
-  0,
-  undefined,
-  undefined,
-  { input: '{"type": "object"}' },
-];
+const CREATE = "actions create order.created --application shop --schema -";
+const created: Ending = [CREATE, 0, undefined, undefined, { input: '{"type": "object"}' }];
 const SUBSCRIBE =
   "subscriptions create --application billing --name invoices --action order.created --handler";
 

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { mintToken } from "../../src/domain/token-secret.ts";
 import { FORM } from "../../src/store/postgres/tables.ts";
 import { inLongForm, lengthOf } from "../faults/length.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
-import { PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
+import { copyOfBuild, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { post } from "../support/post.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -53,16 +53,12 @@ const STEPS = `{
 /** Makes a copy of this build whose tables have a later form; answers what starts it. */
 function buildOf(form: number): readonly string[] {
   const copy = join(folder.path, `build-${form}`);
-  const root = join(dirname(PROGRAM), "..");
-  for (const name of ["bin", "dist", "package.json", "oclif.manifest.json"]) {
-    cpSync(join(root, name), join(copy, name), { recursive: true });
-  }
-  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  const words = copyOfBuild(copy);
   edit(join(copy, "dist/program/postgres-thread.js"), [
     [new RegExp(`(var FORM\\d* = )${FORM};`), `$1${form};`],
     [/(var STEPS = )\{\};/, `$1${STEPS};`],
   ]);
-  return [process.execPath, join(copy, "bin/run.js")];
+  return words;
 }
 
 function edit(file: string, changes: readonly (readonly [from: RegExp, to: string])[]): void {

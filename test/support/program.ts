@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readOwner } from "../../src/runtime/owner-file.ts";
 
@@ -12,6 +12,16 @@ const { TEST_EXECUTABLE } = process.env;
 
 /** The words that start what is tested: the installed entry, or the single executable with `vitest --mode exe`. */
 export const STARTED_BY = TEST_EXECUTABLE ? [TEST_EXECUTABLE] : [process.execPath, PROGRAM];
+
+/** Makes a copy of the build, which a test may change; answers the words that start it. */
+export function copyOfBuild(copy: string): readonly string[] {
+  const root = dirname(dirname(PROGRAM));
+  for (const name of ["bin", "dist", "package.json", "oclif.manifest.json"]) {
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  return [process.execPath, join(copy, "bin/run.js")];
+}
 
 /** The environment a test's program sees: nothing of the developer's own evreg settings, contexts among them. */
 export function cleanEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
