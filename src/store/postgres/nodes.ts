@@ -39,13 +39,6 @@ export const END_DEAD =
 /** What a node runs by, of which all on one database should have the same: texts by their names. */
 export type NodeSettings = Readonly<Record<string, string>>;
 
-/** A node as people know it, with what it runs by. */
-export interface SetNode {
-  readonly host: string;
-  readonly pid: number;
-  readonly settings: NodeSettings;
-}
-
 /** A node, as it says of itself. */
 export interface NodeIdentity extends Owner {
   readonly version: string;
@@ -54,6 +47,9 @@ export interface NodeIdentity extends Owner {
   /** Whether it delivers. A command does not. */
   readonly serves: boolean;
 }
+
+/** A node as people know it, with what it runs by. */
+export type SetNode = Pick<NodeIdentity, "pid" | "settings"> & Pick<Node, "host">;
 
 /** Lets a node take part. Its first transaction makes the row that all its later ones count in. */
 export async function join(work: Work, { serves, ...owner }: NodeIdentity): Promise<string> {
