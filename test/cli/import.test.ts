@@ -51,20 +51,12 @@ test("a schema that would accept more is left out with exit code 7", async () =>
 
 const MARKDOWN = "# x\n\nA text: of *this*.\n[a](b)\n`c` and: [d](e) f: g\n";
 
+const NO_TITLE = '{"openapi":"3.1.0","webhooks":{}}';
+
 test.each([
-  [
-    "no message that can be one",
-    document({ a: webhook(branches) }),
-    1,
-    /No action comes of stdin:\n {2}stdin:\d+: a: /,
-  ],
+  ["no fit message", document({ a: webhook(branches) }), 1, /No action comes of stdin:\n {2}stdin:\d+: a: /],
   ["no message", document({}), 1, /stdin declares no webhooks \(OpenAPI 3\.1\) or messages/],
-  [
-    "no title that is a name",
-    '{"openapi":"3.1.0","webhooks":{}}',
-    2,
-    /--application NAME: the document's info\.title must /,
-  ],
+  ["no title that is a name", NO_TITLE, 2, /--application NAME: the document's info\.title must not be/],
   ["broken YAML", "openapi: [", 2, /stdin:1: this is not the YAML evreg reads/],
   ["no YAML", MARKDOWN, 2, /^Error: stdin:\d: this is not the YAML evreg reads: .*, and \d more\nNothing/],
   ["two documents", "a: 1\n---\nb: 1", 2, /stdin:2: .* a second document begins here, and only one/],

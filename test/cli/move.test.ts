@@ -23,12 +23,7 @@ test("what is no move is refused", async () => {
   await expectEach([
     ["move --from data", 2, "", /--to: name a folder, or the address of a database in EVREG_DATABASE_URL\./],
     ["move --from data --to back", 2, "", /A move leads from a data folder to a database, or back\./],
-    [
-      "move --from postgres://a/b --to postgres://c/d",
-      2,
-      "",
-      /A move leads from a data folder to a database/,
-    ],
+    ["move --from postgres://a/b --to postgres://c/d", 2, "", /A move leads from a data folder to a data/],
     ["move --from data --to postgres://[", 2, "", /--to: must be an address such as postgres:/],
   ]);
 });
@@ -41,18 +36,14 @@ test("a move says what is done, what to do next, and how long it took", async ()
     String.raw`That took \d+\.\d s, for which nothing could be published\.[^]*`,
     String.raw`is kept as data/evreg\.db\.moved-\w+, and no server opens it`,
   ];
+  const finished = /^Finished +yes\n(?:.*\n)*Copied now +\d$/m;
   const next = /Stop the server, and run: evreg move --from FOLDER --to postgres:\/\/postgres@/;
   const lost = /^(?!.*0 bytes).*^problem +data +The data of the folder .* were moved into a database/ms;
   const kept = /"to":"back",.*"events":0,.*"finished":true,"kept":"moved_evreg_/;
   const outcomes = await expectEach([
     ["backup first.db --data data", 0],
     ["move --from first.db", 0, first, next, { env }],
-    [
-      `move --from data --to ${url}`,
-      0,
-      /^Finished +yes\n(?:.*\n)*Copied now +\d$/m,
-      new RegExp(second.join("")),
-    ],
+    [`move --from data --to ${url}`, 0, finished, new RegExp(second.join(""))],
     [`move --from data --to ${url}`, 5, "", /moved away already/],
     ["actions list --data data", 1, "", /moved into a database/],
     ["doctor --data data", 1, lost],

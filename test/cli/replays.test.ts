@@ -164,12 +164,9 @@ test("what blocks an ordered subscription is shown, and can be skipped", async (
     [`deliveries skip ${later}`, 5, "", /its subscription is ordered, and another delivery goes before it/],
   ]);
   await evreg.subscriptions.update(id, { active: false });
+  const held = new RegExp(`delivery ${delivery}, which is held until it is active again; to go past`);
   await expectEach([
-    [
-      `subscriptions get ${id}`,
-      0,
-      new RegExp(`delivery ${delivery}, which is held until it is active again; to`),
-    ],
+    [`subscriptions get ${id}`, 0, held],
     [skip, 0, /^Status +failed$/m, ""],
     [skip, 5, ""],
   ]);

@@ -21,12 +21,7 @@ test("the configuration sets the retries of subscriptions that say nothing else,
   await expectEach([
     ["actions create order.created --application shop --schema any.json", 0],
     [subscribe("usual"), 0, /^Retries +6$/m, new RegExp(`${last} \\(`)],
-    [
-      subscribe("own", " --retry-schedule 1s,2s"),
-      0,
-      undefined,
-      /2 retries, the last 3 s after the first attempt /,
-    ],
+    [subscribe("own", " --retry-schedule 1s,2s"), 0, undefined, /2 retries, the last 3 s after the first/],
     [`${update}/own --max-retries 3`, 0, undefined, /3 retries, the last 5 s after the first attempt \(/],
     [`${update}/own --no-active`, 0, undefined, /^(?!.*retries)/s],
     ["whoami", 0, new RegExp(last)],

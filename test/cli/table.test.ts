@@ -98,13 +98,12 @@ test("where room is short, today's times have no date", () => {
   expect(times(40)).toBe("AT\n10:20:30Z\n2027-01-30T23:59Z\n");
 });
 
+const NAMES = { application: "billing-service", subscription: "invoices", action: "order.created.v2" };
 const DELIVERY = {
+  ...NAMES,
   rowid: 12_345,
   event_id: 123_456,
   subscription_id: 7,
-  application: "billing-service",
-  subscription: "invoices",
-  action: "order.created.v2",
   status: "delivering",
   attempt: 3,
   next_attempt_at: AT,
@@ -120,13 +119,11 @@ const REPLAY = {
   total: 100_000,
   queued: 99_999,
 } as unknown as Replay;
+const TIMES = { duration_ms: 10_001, dns_ms: 12, connect_ms: 113, first_byte_ms: 1_001 };
 const ATTEMPT = attempt({
+  ...TIMES,
   attempt: 12,
   started_at: AT,
-  duration_ms: 10_001,
-  dns_ms: 12,
-  connect_ms: 113,
-  first_byte_ms: 1_001,
   outcome: "delivered",
   status_code: null,
   error_code: "connection_refused",

@@ -63,16 +63,11 @@ test("no token, an invalid one and one too narrow end with 4 and what to do; no 
 test("with --wait, a token that may only publish publishes, and only the wait fails", async () => {
   const { data: narrow } = await json("tokens create publisher --scope publish --data data");
   const env = { EVREG_TOKEN: String(narrow["token"]) };
+  const line = `publish on.server {} --wait --json --url ${served.server.url}`;
+  const told =
+    /^Event (\d+) is published, so do not publish it again; .*needs the scope read.* evreg events deliveries \1 --url /;
   // Not 4: a script would take that for a publish that was refused, and try again.
-  await expectEach([
-    [
-      `publish on.server {} --wait --json --url ${served.server.url}`,
-      1,
-      /"meta":\{"outcome":"unknown"\}\}\n$/,
-      /^Event (\d+) is published, so do not publish it again; .*needs the scope read.* evreg events deliveries \1 --url /,
-      { env },
-    ],
-  ]);
+  await expectEach([[line, 1, /"meta":\{"outcome":"unknown"\}\}\n$/, told, { env }]]);
 });
 
 const CREATE = "actions create order.created --application shop --schema -";
@@ -122,15 +117,9 @@ test("where only a server with --dev would deliver, that is the one to start", a
 
 test("suggested commands act on the same target as the one typed", async () => {
   const { url } = served.server;
-  const told = `See those there are: evreg deliveries --url ${url} --token TOKEN\n`;
-  await expectEach([
-    [
-      `deliveries get 99 --url ${url} --token ${served.token}`,
-      3,
-      "",
-      `Error: There is no delivery 99.\n${told}`,
-    ],
-  ]);
+  const next = `See those there are: evreg deliveries --url ${url} --token TOKEN\n`;
+  const told = `Error: There is no delivery 99.\n${next}`;
+  await expectEach([[`deliveries get 99 --url ${url} --token ${served.token}`, 3, "", told]]);
 });
 
 const READS = "events,events get 1,actions,subscriptions,deliveries,replays,tokens,whoami,export".split(",");

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { words } from "../support/words.ts";
 import { axeViolations, turnTo, useWorld, visit } from "./harness.ts";
 
 // A server that nobody has used yet, and a person who uses no mouse.
@@ -84,13 +85,7 @@ test(
 
 test("what is not there is said in words on each screen", { timeout: 300_000 }, async () => {
   const page = await world.open("#/", { expected: /status of 404/ });
-  for (const address of [
-    "#/events/7",
-    "#/deliveries/7",
-    "#/subscriptions/7",
-    "#/actions/none",
-    "#/replays/7",
-  ]) {
+  for (const address of words("#/events/7 #/deliveries/7 #/subscriptions/7 #/actions/none #/replays/7")) {
     await turnTo(page, address);
     await page.locator("main").getByText("Not found").first().waitFor();
   }

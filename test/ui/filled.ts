@@ -2,6 +2,7 @@ import type { NewSubscription } from "../../src/domain/subscription.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { deliveriesOf, publish, subscribe as subscribeAt } from "../support/records.ts";
+import { words } from "../support/words.ts";
 
 /** Of the application mail. */
 export const subscribe = (evreg: Evreg, name: string, more: Partial<NewSubscription> = {}) =>
@@ -21,43 +22,18 @@ const LONG_ACTION = `a.${"very-long-name.".repeat(8)}v1`;
 const HOSTILE = { text: MARKUP, [MARKUP]: UNPRINTABLE, many: "x".repeat(400), big: 1 };
 
 /** The addresses of all that the page can show of what `fill` makes. */
-export const ADDRESSES = [
-  "#/",
-  "#/overview?range=5m",
-  "#/events",
-  "#/events/1",
-  "#/events?action=none-has-this",
-  "#/deliveries",
-  "#/deliveries/1",
-  "#/deliveries?status=failed",
-  "#/subscriptions",
-  "#/subscriptions/1",
-  "#/subscriptions/1/edit",
-  "#/subscriptions/1/test",
-  "#/subscriptions/1/replay",
-  "#/subscriptions/1/rotate",
-  "#/subscriptions/2",
-  "#/subscriptions/new",
-  "#/actions",
-  "#/actions/order.created",
-  "#/actions/order.created/revisions?from=1&to=2",
-  "#/actions/order.created/check",
-  "#/actions/order.created/publish",
-  "#/actions/order.created/types",
-  "#/actions/order.created/settings",
-  `#/actions/${LONG_ACTION}`,
-  "#/actions?create=one",
-  "#/replays",
-  "#/replays/1",
-  "#/tokens",
-  "#/tokens/new",
-  "#/audit",
-  "#/doctor",
-  "#/api",
-  "#/api/createSubscription",
-  "#/api?find=none-has-this",
-  "#/none",
-] as const;
+export const ADDRESSES = words(`
+  #/ #/overview?range=5m #/audit #/doctor #/none
+  #/events #/events/1 #/events?action=none-has-this
+  #/deliveries #/deliveries/1 #/deliveries?status=failed
+  #/subscriptions #/subscriptions/1 #/subscriptions/1/edit #/subscriptions/1/test #/subscriptions/1/replay
+  #/subscriptions/1/rotate #/subscriptions/2 #/subscriptions/new
+  #/actions #/actions/order.created #/actions/order.created/revisions?from=1&to=2 #/actions/order.created/check
+  #/actions/order.created/publish #/actions/order.created/types #/actions/order.created/settings
+  #/actions/${LONG_ACTION} #/actions?create=one
+  #/replays #/replays/1 #/tokens #/tokens/new
+  #/api #/api/createSubscription #/api?find=none-has-this
+`);
 
 /** A handler that answers each delivery with 422 and hostile text. */
 export async function hostileReceiver(): Promise<Receiver> {

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { publish } from "../support/records.ts";
+import { words } from "../support/words.ts";
 import { failed, subscribe } from "./filled.ts";
 import { settled, useWorld, visit } from "./harness.ts";
 
@@ -20,12 +21,11 @@ const world = useWorld({
   },
 });
 
-const ADDRESSES = [
-  ..."#/ #/events #/events/1 #/deliveries #/deliveries/1 #/subscriptions #/subscriptions/1".split(" "),
-  ..."#/subscriptions/1/edit #/subscriptions/new #/actions #/actions/shop.created".split(" "),
-  ..."#/actions/shop.created/publish #/actions?create=one #/replays #/tokens #/tokens/new".split(" "),
-  ..."#/audit #/doctor #/api/createSubscription".split(" "),
-];
+const ADDRESSES = words(`
+  #/ #/events #/events/1 #/deliveries #/deliveries/1 #/replays #/tokens #/tokens/new #/audit #/doctor
+  #/subscriptions #/subscriptions/1 #/subscriptions/1/edit #/subscriptions/new #/api/createSubscription
+  #/actions #/actions/shop.created #/actions/shop.created/publish #/actions?create=one
+`);
 /** Of which a token that may not read sees nothing. */
 const SOME = ["#/", "#/events/1", "#/subscriptions/new", "#/tokens/new"];
 /** What changes something, by the scope that it needs; a check may be begun and not ended by whoever only reads. */
@@ -38,7 +38,7 @@ const ACTS: readonly (readonly [scope: string, names: RegExp])[] = [
   ["publish", /^Publish it/],
   ["admin", /^(?:Create a token|Revoke|Check again)/],
 ];
-const READS = "#/ #/overview #/events #/deliveries #/subscriptions #/actions #/replays #/api".split(" ");
+const READS = words("#/ #/overview #/events #/deliveries #/subscriptions #/actions #/replays #/api");
 
 /** Each token: the scopes, what its navigation offers, and which acts there are for it. */
 const TOKENS: readonly (readonly [scopes: string, screens: readonly string[], acts: readonly string[]])[] = [
