@@ -24,6 +24,11 @@ describe("start and stop", () => {
     expect(await findServer(data)).toBeUndefined();
   });
 
+  test("its health names its version and the state of its engine", async () => {
+    const { evreg } = await start(dataFolder());
+    expect((await evreg.health()).data).toMatchObject({ status: "ok", engine: "running", version: "1.2.3" });
+  });
+
   test("a server that listens on all addresses announces a loopback address", async () => {
     const data = dataFolder();
     const server = await start(data, { host: "0.0.0.0" });
