@@ -133,6 +133,8 @@ interface OwnedText {
   readonly text: string;
   readonly uid: number;
   readonly mode: number;
+  /** When it was written. */
+  readonly mtimeMs: number;
 }
 
 /**
@@ -144,7 +146,7 @@ export function readOwned(path: string, maxBytes: number): OwnedText {
   return withFile(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK, (file) => {
     const stats = fstatSync(file);
     if (!stats.isFile() || stats.size > maxBytes) throw new Error(`${path} is not a small file`);
-    return { text: readFileSync(file, "utf8"), uid: stats.uid, mode: stats.mode };
+    return { text: readFileSync(file, "utf8"), uid: stats.uid, mode: stats.mode, mtimeMs: stats.mtimeMs };
   });
 }
 

@@ -9,10 +9,10 @@ import {
   assertDataOpen,
   describeOwner,
   isOwnerAlive,
-  type Owner,
   ownerFileOf,
   readOwner,
   trustOwner,
+  type WrittenOwner,
 } from "./owner-file.ts";
 
 /** A server that runs on a data folder. */
@@ -28,14 +28,15 @@ interface FindOptions {
   readonly isNamed?: boolean;
 }
 
-/** Its process is alive, and may be late on a busy machine, or still be starting. */
+/** Its process is alive, and may be late on a busy machine, or has just written its owner file and is still starting. */
 const ANSWER_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 25;
 const MAX_ANSWER_CHARACTERS = 64 * 1024;
 
 /**
  * The server that runs on this data folder, or `undefined`. One that is starting has the folder before it has an address,
- * and is waited for. A trusted owner file has its address, on this machine. Its `/health` must answer with the same instance, so that a token never goes to whoever took over its port.
+ * and is waited for. A trusted owner file has its address, on this machine. Its `/health` must answer with the same instance,
+ * so that a token never goes to whoever took over its port.
  * @throws EvregError `usage` when the file names a server, but cannot be trusted; `unreachable` when the server
  * does not answer in time
  */
@@ -45,7 +46,7 @@ export async function findServer(
 ): Promise<FolderServer | undefined> {
   const startedMs = performance.now();
   let owner = readOwner(folder);
-  while (isStarting(owner) && performance.now() - startedMs < answerWithinMs) {
+  while (isStarting(owner, answerWithinMs) && performance.now() - startedMs < answerWithinMs) {
     await sleep(LOOK_EVERY_MS);
     owner = readOwner(folder);
   }
@@ -68,10 +69,14 @@ export async function findServer(
   return instance === owner.instance ? { url, otherUser } : undefined;
 }
 
-/** A process in another container may have had this one's number. */
-function isStarting(owner: Owner | undefined): boolean {
-  if (owner?.command !== "serve" || owner.url !== undefined) return false;
-  return owner.pid !== process.pid && isOwnerAlive(owner);
+/**
+ * Whether it is a server that may have an address soon: by the time of its file, so that one is waited for once however often it
+ * is looked for, and not where it was killed long ago and another process has its number. That may also be this one, in another
+ * container.
+ */
+function isStarting(owner: WrittenOwner | undefined, withinMs: number): boolean {
+  if (owner?.command !== "serve" || owner.url !== undefined || owner.pid === process.pid) return false;
+  return Math.abs(Date.now() - owner.file.mtimeMs) < withinMs && isOwnerAlive(owner);
 }
 
 /**

@@ -34,9 +34,9 @@ export interface Owner {
   readonly database?: string;
 }
 
-/** An owner with the user and the permissions of its file. */
-interface WrittenOwner extends Owner {
-  readonly file: Pick<Stats, "uid" | "mode">;
+/** An owner with the user, the permissions and the time of its file. */
+export interface WrittenOwner extends Owner {
+  readonly file: Pick<Stats, "uid" | "mode" | "mtimeMs">;
 }
 
 const MAX_BYTES = 64 * 1024;
@@ -47,9 +47,9 @@ const MAX_BYTES = 64 * 1024;
  */
 export function readOwner(folder: string): WrittenOwner | undefined {
   try {
-    const { text, uid, mode } = readOwned(ownerFileOf(folder), MAX_BYTES);
+    const { text, uid, mode, mtimeMs } = readOwned(ownerFileOf(folder), MAX_BYTES);
     const value: unknown = JSON.parse(text);
-    return isOwner(value) ? { ...value, file: { uid, mode } } : undefined;
+    return isOwner(value) ? { ...value, file: { uid, mode, mtimeMs } } : undefined;
   } catch {
     return undefined;
   }

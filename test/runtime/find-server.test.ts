@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
@@ -132,6 +133,21 @@ describe("findServer", () => {
     expect(await found).toEqual({ url });
     writeFileSync(ownerFile, JSON.stringify(starting));
     expect(await findServer(folder, { answerWithinMs: 30 })).toBeUndefined();
+  });
+
+  test("does not wait where a start would have ended long ago, as after another process has waited", async () => {
+    const { url: _, ...starting } = { ...readOwner(folder)!, pid: process.ppid };
+    writeFileSync(ownerFile, JSON.stringify(starting));
+    const startedMs = performance.now();
+    expect(await findServer(folder, { answerWithinMs: 300 })).toBeUndefined();
+    const waitedMs = performance.now() - startedMs;
+    expect(await findServer(folder, { answerWithinMs: 300 })).toBeUndefined();
+    for (const writtenMs of [Date.now() - 60_000, Date.now() + 3_600_000]) {
+      utimesSync(ownerFile, writtenMs / 1_000, writtenMs / 1_000);
+      expect(await findServer(folder)).toBeUndefined();
+    }
+    expect(waitedMs).toBeGreaterThan(200);
+    expect(performance.now() - startedMs - waitedMs).toBeLessThan(200);
   });
 
   test("contacts no name, nor anything but a bare address of this machine", async () => {
