@@ -1,7 +1,6 @@
-import { statSync } from "node:fs";
 import { BaseCommand, ConfigCommand, examples } from "../cli/base-command.ts";
 import { optionalArg, outputFileFlags, textFlag } from "../cli/flags.ts";
-import { writeFile } from "../cli/io/files.ts";
+import { isPipe, writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
 import { plainCommand } from "../cli/target/next-command.ts";
 import { note } from "../cli/io/output.ts";
@@ -111,7 +110,7 @@ async function loadChecked(file: string | undefined): Promise<LoadedConfig> {
   if (file === undefined) return loadConfig({ env: process.env, cwd });
   if (file !== "-") {
     // A pipe without a writer would be waited for.
-    if (statSync(file, { throwIfNoEntry: false })?.isFIFO() === true)
+    if (isPipe(file))
       throw usageError(
         `${file} is a pipe, and only files are read; give what it holds on stdin: evreg config check -`,
       );

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { symlinkSync } from "node:fs";
 import { addAbortSignal, PassThrough, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { chunksOf, readInput, textFault } from "../../src/cli/io/input.ts";
@@ -56,7 +57,7 @@ test.runIf(process.platform === "linux")(
 );
 
 test.runIf(process.platform === "linux")(
-  "a shell's pipe is read to its end, one with a name is not waited for, and a device not read without end",
+  "a shell's pipe is read to its end, one with a name is not waited for, a device not read without end, and a loop of links named",
   async () => {
     spawnSync("mkfifo", [at("pipe.yaml")]);
     const refusal = /^Error: pipe\.yaml is a pipe.*[<>] PIPE\.\n/;
@@ -64,6 +65,13 @@ test.runIf(process.platform === "linux")(
       ["import pipe.yaml", 2, "", refusal],
       ["config example -o pipe.yaml --force", 2, "", refusal],
       ["publish --batch pipe.yaml", 2, "", refusal],
+    ]);
+    symlinkSync("loop", at("loop"));
+    const reason = "loop c(?:annot|ould not) be (?:read|written) \\(ELOOP";
+    await expectEach([
+      ["config example -o loop", 1, "", new RegExp(`^Error: ${reason}`)],
+      ["publish --batch - --rejects loop", 2, "", new RegExp(`^Error: --rejects: ${reason}`)],
+      ["config check loop", 2, "", /^Error: The configuration file \S+loop cannot be read \(ELOOP\)/],
     ]);
     const apply = `"$0" bin/run.js apply --dry-run --data "$1" -f <(echo "actions: 7")`;
     const { stderr } = spawnSync("bash", ["-c", apply, process.execPath, at(".")], { encoding: "utf8" });

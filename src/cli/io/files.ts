@@ -11,17 +11,22 @@ import { withProgress } from "./progress.ts";
 import { escapeControl } from "./text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 
+/** Whether it is a pipe with a name. What cannot be looked at is not: opening it says why. */
+export function isPipe(path: string): boolean {
+  try {
+    return statSync(path).isFIFO();
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Refuses a pipe with a name. To open it would hold the whole process, and Ctrl-C with it, until somebody opens its other end;
  * that of a shell's `<(command)` is open.
  * @param instead what to type
  */
 export function mustNotBePipe(path: string, instead: string): void {
-  if (
-    /^\/(?:dev\/(?:fd|std)|proc\/)/.test(path) ||
-    statSync(path, { throwIfNoEntry: false })?.isFIFO() !== true
-  )
-    return;
+  if (/^\/(?:dev\/(?:fd|std)|proc\/)/.test(path) || !isPipe(path)) return;
   throw usageError(`${escapeControl(path)} is a pipe, which may never have another end; ${instead}.`);
 }
 
