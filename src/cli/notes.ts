@@ -60,8 +60,10 @@ function errorNote({
   refusal,
 }: Partial<Pick<Attempt, "error_code" | "tls_reason" | "refusal">>): string | undefined {
   if (refusal) return `address_refused: ${escapeControl(refusal)}`;
-  if (tls) return `The handler: ${TLS_REASON_WORDS[tls]}. What helps: ${TLS_REMEDIES[tls]}.`;
-  return code ? `${code}: ${ERROR_MEANINGS[code]}` : undefined;
+  // A newer server may know more of them.
+  if (tls && Object.hasOwn(TLS_REMEDIES, tls))
+    return `The handler: ${TLS_REASON_WORDS[tls]}. What helps: ${TLS_REMEDIES[tls]}.`;
+  return code && Object.hasOwn(ERROR_MEANINGS, code) ? `${code}: ${ERROR_MEANINGS[code]}` : undefined;
 }
 
 /** Notes why a delivery is stuck, where its subscription shows it. For a person, on stderr. */

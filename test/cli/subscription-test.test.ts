@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import type { HandlerTest } from "../../src/domain/webhook.ts";
 import { verify } from "../../src/sdk/webhook.ts";
+import { otherServer } from "../support/other-server.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { register, subscribe } from "../support/records.ts";
 import { useServed } from "../support/served.ts";
@@ -81,6 +82,23 @@ test("for a person the request, the answer and the times are shown, and why ther
   ]);
   receiver.answer = () => ({});
   await expectEach([[`${TEST}/invoices`, 0, /^Outcome +accepted$/m]]);
+});
+
+test("of an error that only a newer server knows, the code is shown", async () => {
+  const { data } = JSON.parse((await run(`${TEST}/down --json`)).stdout) as { data: HandlerTest };
+  const failure = { error_code: "pigeon_lost", tls_reason: "unseen", refusal: null };
+  const attempts = [
+    { ...failure, attempt: 1, started_at: "2026-01-01T00:00:00.000Z", duration_ms: 1, outcome: "failed" },
+  ];
+  const { url, close } = await otherServer((_request, response) => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ data: { ...data, ...failure, rowid: 1, status: "failed", attempts } }));
+  });
+  await expectEach([
+    [`subscriptions test 1 --action a --payload {} --url ${url}`, 1, /^Answer +pigeon_lost$/m, ""],
+    [`deliveries get 1 --url ${url}`, 0, /pigeon_lost/, ""],
+  ]);
+  await close();
 });
 
 async function bodyOf(words: string, input = ""): Promise<string> {

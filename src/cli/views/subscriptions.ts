@@ -116,7 +116,9 @@ function requestOf({ request: { method, url, headers } }: HandlerTest): string {
 
 function answerOf({ response, error_code: code, tls_reason: tls, refusal }: HandlerTest): string {
   if (response !== null) return String(response.status_code);
-  return code === null ? "none" : `${code}: ${refusal ?? attemptErrorText(code, tls)}`;
+  if (code === null) return "none";
+  const words = refusal ?? attemptErrorText(code, tls);
+  return words === code ? code : `${code}: ${words}`;
 }
 
 function timesOf(test: HandlerTest): string {

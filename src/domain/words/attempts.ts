@@ -28,8 +28,9 @@ export const TLS_REASON_WORDS: Readonly<Record<TlsReason, string>> = {
   handshake_failed: "no TLS was agreed on: another version, or what listens there does not speak it",
 };
 
-/** Why an attempt got no answer, and for TLS also why that failed. */
+/** Why an attempt got no answer, and for TLS also why that failed. What only a newer server knows stays a code. */
 export function attemptErrorText(code: AttemptErrorCode, tlsReason: TlsReason | null | undefined): string {
-  const words = ATTEMPT_ERROR_WORDS[code];
-  return code === "tls_failed" && tlsReason ? `${words}: ${TLS_REASON_WORDS[tlsReason]}` : words;
+  const words = Object.hasOwn(ATTEMPT_ERROR_WORDS, code) ? ATTEMPT_ERROR_WORDS[code] : code;
+  if (code !== "tls_failed" || !tlsReason) return words;
+  return `${words}: ${Object.hasOwn(TLS_REASON_WORDS, tlsReason) ? TLS_REASON_WORDS[tlsReason] : tlsReason}`;
 }
