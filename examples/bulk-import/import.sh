@@ -8,7 +8,7 @@
 # where refused lines were corrected, or lines added behind the others. Each file of orders needs a name of its own.
 #
 # Exit code 0: all lines are published. 7: all lines were read, and some refused; those are in orders.ndjson.rejects with
-# their numbers and the reasons. 130: interrupted. `evreg help exit-codes` has the others.
+# their numbers and the reasons. 130: interrupted. evreg's docs/command-line.md has the others.
 set -eu
 orders=${1:?must be the file of orders: sh import.sh orders.ndjson}
 

@@ -64,7 +64,6 @@ export interface CatalogStore {
     nowMs: number,
     by?: Actor,
   ): Promise<Subscription | undefined>;
-  /** Notes in the audit that deliveries of another subscription are signed with its secret, for whom. */
   /** Cancels its unfinished deliveries and its running replay, which stay listable with its history. Deletes its secrets. */
   deleteSubscription(id: number, nowMs: number, by?: Actor): Promise<Subscription | undefined>;
 }
