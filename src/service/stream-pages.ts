@@ -196,6 +196,8 @@ function shownEvent({ payload, payloadBytes: _bytes, ...event }: StoredEvent, vi
 const PAGE = { limit: 200, maxBytes: 64 * 1024 } as const;
 /** What the pages that are kept may take, with what they are encoded as. */
 const KEPT_BYTES = 1024 * 1024;
+/** What a page takes at least: a reader that waits for what it shows gets an empty one whenever something else happens. */
+const PAGE_BYTES = 1024;
 
 /** What one view shows after a position. Its messages are one list for all readers, so that they are encoded once. */
 export interface Page {
@@ -274,7 +276,7 @@ export class SharedPages {
     // What comes after a position never changes where there is a whole page of it.
     if (kept === undefined || (kept.epoch < epoch && kept.page?.isFull !== true)) {
       kept = { epoch, read: this.#read(view, position.event) };
-      this.#kept.set(name, kept, { size: 1 });
+      this.#kept.set(name, kept, { size: PAGE_BYTES });
     }
     const read = await kept.read;
     await streamTurns.yield();
@@ -284,7 +286,7 @@ export class SharedPages {
       if (this.#kept.peek(name) === kept) {
         // The cache goes by the size that an entry had when it was added, so the entry is added again.
         this.#kept.delete(name);
-        this.#kept.set(name, kept, { size: 1 + 2 * bytes });
+        this.#kept.set(name, kept, { size: PAGE_BYTES + 2 * bytes });
       }
     }
     return kept.page;

@@ -3,6 +3,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import { type DeliveryResult, STREAM_LIMITS, type StreamMessage } from "../../src/domain/stream.ts";
 import type { ChangeStream } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
+import { ResultRing, SharedPages } from "../../src/service/stream-pages.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { publishMany } from "../support/publish-many.ts";
 import { until } from "../support/until.ts";
@@ -118,6 +119,22 @@ test("what was read long ago is not kept for others", async () => {
   // Both stay open, so nothing is forgotten because nobody reads.
   expect(await catchUp()).toBeGreaterThan(40);
   expect(await catchUp()).toBeGreaterThan(40);
+});
+
+test("pages that show nothing are not kept for long either", async () => {
+  let asked = 0;
+  const next = ({ after }: { after: number }) => {
+    asked += 1;
+    return Promise.resolve({ events: [], through: after + 1, isFull: false, removed: 0 });
+  };
+  const pages = new SharedPages({ next }, new ResultRing(0), { data: "d", instance: "i" });
+  const view = { topics: new Set(["events"] as const), action: "no.such", payloads: false, key: "no.such" };
+  const pageAfter = (event: number) => pages.after({ view, position: { event, result: 0 } }, 1);
+  await Promise.all(upTo(3_000).map(pageAfter));
+  await pageAfter(3_000);
+  expect(asked).toBe(3_000);
+  await pageAfter(1);
+  expect(asked).toBe(3_001);
 });
 
 test("nothing is read for one that has not taken what it got, and it has all in the end", async () => {
