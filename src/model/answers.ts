@@ -16,10 +16,12 @@ export const STATS_COLUMNS = {
   latency_p99_ms: "The same for 99 of 100.",
 } as const;
 
-const percentiles = {
+const PERCENTILES = {
   ...record({ p50: percentile, p95: percentile, p99: percentile }),
   description: "In milliseconds, to 6 %; `null` where there were none.",
 } as const;
+/** By its name in the document, and of the type of what is named. */
+const percentiles = { $ref: "#/components/schemas/Percentiles" } as unknown as typeof PERCENTILES;
 
 const figures = {
   published: field.count,
@@ -33,6 +35,7 @@ const figures = {
 
 /** What answers have that is neither a record nor of an action: figures, deliveries that consumers take, codes. */
 export const ANSWERS = {
+  Percentiles: PERCENTILES,
   Figures: record(figures),
   ActionFigures: record({
     action: field.text,

@@ -54,6 +54,15 @@ describe("the document", () => {
     for (const reference of all) expect(resolve(reference), reference).toBeDefined();
   });
 
+  test("percentiles have a name, as programs that were generated from it use it", () => {
+    const named = { $ref: "#/components/schemas/Percentiles" };
+    for (const name of ["Figures", "ActionFigures", "SubscriptionFigures"]) {
+      expect(document.components.schemas[name]).toMatchObject({
+        properties: { latency_ms: named, attempt_ms: named },
+      });
+    }
+  });
+
   test("each operation has a unique id, a summary, and the security of its route", () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(new Set(names).size).toBe(names.length);
