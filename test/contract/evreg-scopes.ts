@@ -259,6 +259,19 @@ export function scopesContract(open: OpenEvreg): void {
       }
     });
 
+    it("to listen shows the pull subscriptions of the application", async () => {
+      const pull = async (application: string): Promise<number> => {
+        const input = { application, subscription: "pulled", action: "crm.a", mode: "pull" } as const;
+        return (await under.evreg.subscriptions.create(input)).data.rowid;
+      };
+      const [own, foreign] = [await pull("crm"), await pull("shop")];
+      const { subscriptions } = await under.as(["listen:crm"]);
+      expect((await subscriptions.get(own)).data).toMatchObject({ rowid: own, application: "crm" });
+      for (const id of [foreign, SUBSCRIPTION.own as number]) {
+        await refusal(subscriptions.get(id), "forbidden");
+      }
+    });
+
     it("a refusal does not say whose a record is", async () => {
       const error = await refusal(
         publish(await under.as(["publish:crm"]), newEvent({}, "shop.a")),

@@ -140,6 +140,11 @@ export function settingsContract(open: OpenEvreg): void {
         const message = expect.stringContaining("no payload that the schema of user.created allows");
         expect(meta).toEqual({ warnings: warned ? [{ pointer, message }] : [] });
       }
+      // What the schema allows is for those who may read it.
+      const coded = holding("address", holding("zip", { const: 7 }));
+      const writer = await under.as(["write"]);
+      const unread = await writer.subscriptions.update(rowid, { filter: coded });
+      expect(unread.meta).toEqual({ warnings: [] });
       const plain = await under.evreg.subscriptions.create(newSubscription({ subscription: "plain" }));
       expect(plain).not.toHaveProperty("meta");
     });

@@ -55,6 +55,10 @@ export function subscriptionsContract(open: OpenEvreg): void {
       });
       const bad = RawJson.fromText('{"email": 7}');
       expect(await refusal(test({ action, payload: bad }), "invalid")).toHaveProperty("details.errors");
+      const writer = await under.as(["write"]);
+      const unread = await refusal(writer.subscriptions.test(rowid, { action, payload: bad }), "invalid");
+      expect(unread.details).toMatchObject({ field: "payload" });
+      expect(unread.details).not.toHaveProperty("errors");
       const keyed = test({ action, payload, idempotency_key: "k" });
       expect(await refusal(keyed, "invalid")).toMatchObject({ details: { field: "idempotency_key" } });
       await refusal(

@@ -49,6 +49,12 @@ export function tokensContract(open: OpenEvreg): void {
       expect((await under.evreg.tokens.list()).data).not.toContainEqual(record);
     });
 
+    it("are revoked by nobody else without admin", async () => {
+      const { rowid } = (await under.evreg.tokens.create({ name: "n", scopes: ["read"] })).data;
+      const other = await under.as(["read", "write", "publish", "admin:crm"]);
+      await refusal(other.tokens.revoke(rowid), "forbidden");
+    });
+
     it("show who a caller is, and what it may do", async () => {
       const { data } = await under.evreg.whoami();
       expect(data).toMatchObject({ scopes: ["admin"], expires_at: null });

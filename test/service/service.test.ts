@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe } from "../contract/harness.ts";
 import { EvregError } from "../../src/domain/error.ts";
+import type { HandlerTest } from "../../src/domain/webhook.ts";
+import type { Evreg } from "../../src/evreg.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { turnsDuring } from "../support/turns.ts";
@@ -10,6 +12,9 @@ let real: Store;
 /** What the store does instead, for one test. */
 let instead: { [P in "catalog" | "events"]?: Partial<Store[P]> };
 
+/** What a test of a handler comes to. */
+let tested: HandlerTest | undefined;
+
 function unavailable(): Promise<never> {
   return Promise.reject(new EvregError("unavailable", "The disk is full."));
 }
@@ -17,6 +22,7 @@ function unavailable(): Promise<never> {
 beforeEach(async () => {
   instead = {};
   local = await openLocalService({
+    tested: () => tested,
     around(store) {
       real = store;
       const port = <P extends "catalog" | "events">(name: P): Store[P] =>
@@ -122,6 +128,18 @@ describe("an unexpected error", () => {
     const error = await refusal(local.evreg.events.get(1), "internal");
     expect(error.cause).toBe(cause);
     expect(JSON.stringify(error.body())).not.toContain("secret");
+  });
+});
+
+describe("a test of a handler", () => {
+  it("shows why an address was refused to callers who may do everything", async () => {
+    const refused = "Deliveries to 10.0.0.1 are not allowed: it is private.";
+    tested = { outcome: "failed", error_code: "address_refused", refusal: refused } as HandlerTest;
+    const { rowid } = await subscribe(local.evreg);
+    const why = async ({ subscriptions }: Evreg) =>
+      (await subscriptions.test(rowid, newEvent())).data.refusal;
+    expect(await why(local.evreg)).toBe(refused);
+    expect(await why(await local.as(["read", "write", "admin:billing"]))).toBeNull();
   });
 });
 

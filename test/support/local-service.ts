@@ -8,6 +8,7 @@ import { RequestBuilder } from "../../src/delivery/attempt.ts";
 import { StoreCalls } from "../../src/delivery/store-calls.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
+import type { HandlerTest } from "../../src/domain/webhook.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { CommitCounts, EngineCounts, PublishCounts, StreamCounts } from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
@@ -49,6 +50,8 @@ export interface LocalServiceOptions {
   readonly open?: (folder: string) => Promise<Store>;
   /** Whether the store reads in a thread of its own, as that of a server does; that of a command has one thread for all. */
   readonly serves?: boolean;
+  /** What a test of a handler comes to, as if an engine ran. */
+  readonly tested?: () => HandlerTest | undefined;
 }
 
 /** One for all services: most have a schema or two for it, and its start takes longer than those. It ends 10 s after the last. */
@@ -127,7 +130,11 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
         },
         claimOf: () => undefined,
         recorded: () => undefined,
-        test: () => Promise.reject(new EvregError("unavailable", "No engine runs here.")),
+        async test() {
+          const tested = options.tested?.();
+          if (tested === undefined) throw new EvregError("unavailable", "No engine runs here.");
+          return tested;
+        },
         pulls: desk,
       },
     },
