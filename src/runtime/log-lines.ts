@@ -14,7 +14,7 @@ type TextMember =
   | "address";
 type NumberMember = "event" | "attempt" | "status" | "durationMs" | "retryInMs";
 
-/** The members that have a place in a line, as `delivery/attempt.ts` and `http/response.ts` log them; others may come with them. */
+/** The members that have a place in a line, as `delivery/store-calls.ts` and `http/response.ts` log them; others may come with them. */
 interface LogRecord
   extends Partial<Readonly<Record<TextMember, string>>>, Partial<Readonly<Record<NumberMember, number>>> {
   readonly time: string;
