@@ -190,7 +190,10 @@ async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() === true;
 }
 
-/** Hidden ones, `node_modules` and schemas are left out, and links to folders are not followed. */
+/**
+ * Hidden ones, `node_modules` and schemas are left out, and links to folders are not followed.
+ * @throws `usage` for what is there and no regular file: nobody typed it, and a terminal or a pipe would be waited for
+ */
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const paths: string[] = [];
@@ -199,7 +202,11 @@ async function filesIn(folder: string): Promise<string[]> {
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
     if (entry.isDirectory()) paths.push(...(await filesIn(path)));
     else if (REGISTRY_FILE.test(entry.name) && !SCHEMA_FILE.test(entry.name)) {
-      if (!(await isDirectory(path))) paths.push(path);
+      const stats = await stat(path).catch(() => undefined);
+      if (stats?.isDirectory() === true) continue;
+      if (stats?.isFile() === false)
+        throw usageError(`${path} is no regular file, so it is not read; move it away.`);
+      paths.push(path);
     }
   }
   return paths;
