@@ -22,8 +22,9 @@ const NAMES = ["evreg.db", "evreg.db-wal"];
 const warnings: string[] = [];
 let examined = 0;
 
+const warned = (_: unknown, text: string): void => void warnings.push(text);
 const open = (path: string): Promise<Store> =>
-  openStore(path, { logger: { ...silentLogger, warn: (_, text) => void warnings.push(text) } });
+  openStore(path, { logger: { ...silentLogger, warn: warned, error: warned } });
 
 /** Some payloads are longer than a page. */
 const payloadOf = (n: number): string =>

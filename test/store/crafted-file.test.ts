@@ -116,6 +116,14 @@ describe("rows that evreg could not have written", () => {
     await store.close();
   });
 
+  it("are noted as damage where a list misses an event, whose action is not there", async () => {
+    const store = await serve(crafted("UPDATE event SET action_id = 77 WHERE rowid = 2"));
+    const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
+    expect(events.map(({ rowid }) => rowid)).toEqual([1]);
+    expect(store.files!.damagedEvents()).toEqual([2]);
+    await store.close();
+  });
+
   it("send nothing where the settings of a subscription cannot be read, as its filter may be among them", async () => {
     const store = await serve(crafted("UPDATE subscription SET settings = 'not JSON'"));
     const refused = { code: "internal", message: expect.stringContaining("evreg backup") };

@@ -314,6 +314,11 @@ async function readEvents(
       CROSS JOIN event AS e ON e.rowid = page.id CROSS JOIN action AS a ON a.rowid = e.action_id`,
     ids,
   );
+  // An event without its action is damaged.
+  if (rows.length < ids.length) {
+    const found = new Set(rows.map(({ eventId }) => eventId));
+    work.damaged.push(...ids.filter((id) => !found.has(id)));
+  }
   const fitting = payloads ? firstWithin(rows, ({ payloadBytes }) => payloadBytes, maxBytes) : rows;
   const read = payloads ? await readPayloads(work, fitting) : undefined;
   const events = fitting.map((row): StoredEvent => {
