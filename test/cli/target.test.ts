@@ -1,7 +1,10 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { expect, test } from "vitest";
+import { openLocal } from "../../src/app/server.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
 import { commandLine, type Ending } from "../support/command-line.ts";
 import { register } from "../support/records.ts";
+import { configFor } from "../support/server.ts";
 import { useServed } from "../support/served.ts";
 
 const served = useServed(({ evreg }) => register(evreg, "on.server"), { dev: false });
@@ -46,6 +49,15 @@ test("the environment wins over the configuration, whose token goes to its own s
     ["actions --config other.yaml", 6, ""],
     ["actions --config wrong.yaml", 2, "", /wrong\.yaml.*prot/s],
   ]);
+});
+
+test("a folder that another command has is refused, and the configuration warned of once", async () => {
+  const config = configFor(at("held"));
+  const evreg = await openLocal({ command: "import", version: "", config, logger: silentLogger });
+  write("open.yaml", "remote:\n  token: abc\n");
+  const told = /^Warning: [^\n]*chmod 600 [^\n]*\nError: The data folder \S+held is in use by evreg import /;
+  await expectEach([["actions --data held --config open.yaml", 5, "", told]]);
+  await evreg.close();
 });
 
 test("no token, an invalid one and one too narrow end with 4 and what to do; no token is ever shown", async () => {

@@ -60,16 +60,17 @@ interface Address {
  * environment if it is not for another address, else the folder's own, else one in the configuration file.
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
+  const { command, version, configFolder } = needs;
   const typed = await withToken(flags);
-  const target = await findTarget(typed, needs.configFolder);
-  if (target.kind !== "folder") return target;
-  const { config } = target;
+  const loaded = await readSettings({ ...typed });
+  const server = await serverFor(typed, loaded, configFolder);
+  if (server !== undefined) return connected(server);
+  const { config } = loaded;
   const { url: database } = config.database;
   if (database === undefined && needs.creates !== "folder" && !existsSync(config.data))
     throw noFolder(config.data);
   if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
   const { databaseName, openLocal } = await import("../../app/server.ts");
-  const { command, version } = needs;
   const needsData = needs.creates === undefined;
   try {
     const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
@@ -78,9 +79,9 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   } catch (error) {
     if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
     // A server may have taken the folder meanwhile, and can be asked then.
-    const now = await findTarget(typed, needs.configFolder);
-    if (now.kind === "folder") throw error;
-    return now;
+    const now = await serverFor(typed, loaded, configFolder);
+    if (now === undefined) throw error;
+    return connected(now);
   }
 }
 
