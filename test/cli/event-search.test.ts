@@ -51,6 +51,7 @@ test.each([
   [["country"], "takes a file with a JSON Schema"],
   [["country=FR", FRENCH], "takes one JSON Schema, or only MEMBER=VALUE where it is given more than once"],
   [["country=FR", "country=DE"], 'each place once; not "country=FR" "country=DE".'],
+  [["country!=FR"], 'not "country!=FR".'],
   [["items[0]=2", "items.a=2"], 'each place once; not "items[0]=2" "items.a=2".'],
   [["{"], "is no JSON"],
 ])("--where %j is refused", async (typed, told) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkSchemaSteps, checkSchema } from "../../src/schema/check.ts";
+import { runSync } from "../../src/runtime/yielding.ts";
 import { compare } from "../../src/schema/compatibility/compare.ts";
 import { Sampler } from "../../src/schema/generate/generator.ts";
 import { many, members, nested } from "./makers.ts";
@@ -102,6 +103,23 @@ describe("warnings", () => {
       },
       { pointer: "/properties/a~1b/foo", message: '"foo" is not a keyword of draft-07 and checks nothing' },
     ]);
+  });
+
+  test.each([
+    ["a name that no property has", { additionalProperties: false }, true],
+    ["a value that other properties cannot have", { additionalProperties: { type: "integer" } }, true],
+    ["what other properties may have", {}, false],
+    [
+      "a name that a pattern may allow",
+      { additionalProperties: false, patternProperties: { "^c": {} } },
+      false,
+    ],
+  ])("of a filter are about %s of its action", (_, others, isWarned) => {
+    const filter = { properties: { countyr: { const: "FR" } }, required: ["countyr"] };
+    const schemata = { type: "object", properties: { country: { type: "string" } }, ...others };
+    const checked = runSync(checkSchemaSteps(filter, "filter", { action: "a.b", schemata }));
+    const pointers = checked.warnings.map(({ pointer }) => pointer);
+    expect(pointers).toEqual(isWarned ? ["/properties/countyr"] : []);
   });
 
   test("say that an unknown format checks nothing", () => {

@@ -10,6 +10,8 @@ interface TypedMember {
 /** Members may be as deep as a payload. */
 const MOST_STEPS = 64;
 const MOST_ITEMS = 1_000;
+/** Before the `=`: somebody means `!=`, `<=` or `>=`. A name that ends so can be written `["odd!"]`. */
+const OTHER_OPERATOR = /[!<>]$/;
 const INDEX = /^(?:0|[1-9]\d{0,2})$/;
 
 /**
@@ -20,7 +22,7 @@ function typedMember(text: string): TypedMember | undefined {
   const at = text.indexOf("=");
   const place = text.slice(0, Math.max(0, at));
   const path = place.startsWith("/") ? pathOfPointer(place) : pathNamed(place);
-  const isMember = typeof path[0] === "string" && path.length <= MOST_STEPS;
+  const isMember = typeof path[0] === "string" && path.length <= MOST_STEPS && !OTHER_OPERATOR.test(place);
   return isMember ? { path, value: jsonOf(text.slice(at + 1)) } : undefined;
 }
 

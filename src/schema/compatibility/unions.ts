@@ -82,8 +82,12 @@ function finiteValuesAt(node: SchemaNode, name: string): ValueMap | undefined {
   return smallest(membersOf(node, name).map(finiteValuesOf));
 }
 
+/** Schemas that a member of that name must conform to. Patterns of names are not looked at. */
 function membersOf(node: SchemaNode, name: string): readonly SchemaNode[] {
-  return partsOf(node).flatMap(({ properties }) => properties.get(name) ?? []);
+  return partsOf(node).flatMap(({ properties, patternProperties, additionalProperties }) => {
+    const others = patternProperties.size === 0 ? additionalProperties : undefined;
+    return properties.get(name) ?? others ?? [];
+  });
 }
 
 function haveNoCommonValue(one: ValueMap | undefined, other: ValueMap | undefined): boolean {
