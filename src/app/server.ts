@@ -11,7 +11,7 @@ import type { Listeners } from "../http/server.ts";
 import { readAuthorities } from "../runtime/certificate.ts";
 import { readTokenFile, tokenFileOf, writeTokenFile } from "../runtime/find-server.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../runtime/heap.ts";
-import { readOwner, writeOwner } from "../runtime/owner-file.ts";
+import { isOwnerAlive, readOwner, writeOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
 import { type AppOptions, compose, storeBegins } from "./compose.ts";
@@ -90,7 +90,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       ...transportFindings(config),
       ...certificateFindings(listeners?.certificateEndsMs(), clock.now()),
     ];
-    const composing = compose({ ...options, config, command: "serve", onFatal, findings });
+    const composing = whenFree(config.data, SERVER_WAIT_MS, () =>
+      compose({ ...options, config, command: "serve", onFatal, findings }),
+    );
     const loading = storeBegins().then(loadServerParts);
     const composed = await composing;
     const { service, store, background, owner, published, delivered, stats } = composed;
@@ -253,24 +255,35 @@ export interface LocalOptions extends AppOptions {
  * @throws EvregError `conflict` naming the holder, at once for a server and after a short wait for another command
  */
 export async function openLocal(options: LocalOptions): Promise<Evreg> {
-  const { service, store } = await whenFree(options.config.data, () => compose(options));
+  const { service, store } = await whenFree(options.config.data, COMMAND_WAIT_MS, () => compose(options));
   const evreg = service.as(LOCAL_OWNER);
   let closing: Promise<void> | undefined;
   return { ...evreg, close: () => (closing ??= store.close()) };
 }
 
+const COMMAND_WAIT_MS = 800;
+/** As long as a command waits for a server that is starting. */
+const SERVER_WAIT_MS = 5_000;
+
 /** Another command holds the folder for a moment only, so it is waited for; a server is not. */
-async function whenFree<T>(folder: string, open: () => Promise<T>): Promise<T> {
-  const giveUpAtMs = performance.now() + 800;
+async function whenFree<T>(folder: string, waitMs: number, open: () => Promise<T>): Promise<T> {
+  const giveUpAtMs = performance.now() + waitMs;
   for (;;) {
     try {
       return await open();
     } catch (error) {
-      const held = error instanceof EvregError && error.code === "conflict";
-      if (!held || readOwner(folder)?.url !== undefined || performance.now() >= giveUpAtMs) throw error;
+      const isHeld =
+        error instanceof EvregError && error.code === "conflict" && error.details["folder"] !== undefined;
+      if (!isHeld || isServed(folder) || performance.now() >= giveUpAtMs) throw error;
       await new Promise((resolve) => setTimeout(resolve, 40));
     }
   }
+}
+
+/** A command that is just beginning has not named itself yet, and a server that was killed still has. */
+function isServed(folder: string): boolean {
+  const owner = readOwner(folder);
+  return owner?.command === "serve" && isOwnerAlive(owner);
 }
 
 /** Mints the first admin token if there is none, and answers the file that holds it, or one from before that holds. */
