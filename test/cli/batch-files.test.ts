@@ -56,7 +56,7 @@ test("a file with a key can be published again, corrected and longer, and each l
   const changed = await publishKept([line("kept", 7), ...mended.slice(1)]);
   expect(changed.code).toBe(7);
   expect(changed.stderr).toMatch(
-    /^Line 1: .*another[^]+1 line refused\. They are not the lines that .* another --idempotency-key\.\n$/,
+    /^Line 1: .*another[^]+1 line refused\. It is not the line that .* another --idempotency-key\.\n$/,
   );
   expect(await total("kept")).toBe(5);
 });

@@ -42,6 +42,7 @@ test("a replay counts, sends and reports, in each output format", async () => {
   await expectEach([
     [`${replay(id, "failed")} --dry-run`, 0, /^Total +0$/m],
     ["replays --status done", 0, new RegExp(list)],
+    [`${replay(id, "failed")} --wait`, 0, /^Total +0$/m, "There was none to send.\n"],
   ]);
 });
 

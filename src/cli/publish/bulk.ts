@@ -154,8 +154,10 @@ function summary(outcome: BulkOutcome, files: BulkFiles): string {
     const how = files.rejects === undefined ? "." : `; the lines: jq -r .text ${files.rejects}`;
     if (refused === 0) return counts;
     if (files.key === undefined || usedKeys === 0) return `${counts} Fix those lines and ${again}${how}`;
-    const are = usedKeys === refused ? "They" : `${usedKeys.toLocaleString("en")} of them`;
-    return `${counts} ${are} are not the lines that were published under this key before: give another file, or lines that were changed, another --idempotency-key${how}`;
+    const all = refused === 1 ? "It" : "They";
+    const which = usedKeys === refused ? all : `${usedKeys.toLocaleString("en")} of them`;
+    const are = usedKeys === 1 ? "is not the line that was" : "are not the lines that were";
+    return `${counts} ${which} ${are} published under this key before: give another file, or lines that were changed, another --idempotency-key${how}`;
   }
   if (end === "stopped") {
     if (settledLine === 0)

@@ -104,7 +104,9 @@ export async function runReplay(
   if (last.status === "done") {
     // A replay is done before its last deliveries have ended.
     output.note(
-      `All are on their way, with all their retries. See what fails again: ${nextCommand("deliveries --status failed")}`,
+      last.total === 0
+        ? "There was none to send."
+        : `All are on their way, with all their retries. See what fails again: ${nextCommand("deliveries --status failed")}`,
     );
     return EXIT.done;
   }
