@@ -1,8 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { choiceFlag, outputFileFlags, textFlag } from "../cli/flags.ts";
 import { BaseCommand, examples, TargetCommand } from "../cli/base-command.ts";
-import { note, type Output } from "../cli/io/output.ts";
-import { escapeControl } from "../cli/io/text.ts";
+import type { Output } from "../cli/io/output.ts";
 import type { ExportTarget } from "../cli/registry/export.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 
@@ -102,12 +101,8 @@ export class Export extends TargetCommand {
     const target = targetOf(this.outputFor(flags), flags);
     const { application } = flags;
     const { exported, registryOf, writeRegistry } = await import("../cli/registry/export.ts");
-    const registry = exported(await this.withTarget(flags, (evreg) => registryOf(evreg, application)));
-    const isEmpty = registry.actions.length === 0 && registry.subscriptions.length === 0;
-    if (application !== undefined && isEmpty) {
-      note(escapeControl(`No action and no subscription is of the application ${application}.`));
-    }
-    await writeRegistry(registry, target);
+    const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, application));
+    await writeRegistry(exported(registry), target);
   }
 }
 

@@ -204,11 +204,11 @@ subscriptions:
     handler: ${HANDLER}
 `;
   const exporting = `export --application ${application}`;
-  const none = `No action and no subscription is of the application ${application}x.\n`;
+  const none = `Error: No action and no subscription is of the application ${application}x. Did you mean ${application}?\n`;
   expect(JSON.parse((await run(`${exporting} --json`)).stdout)).toEqual(JSON.parse(registry(["id"], "one")));
   await expectEach([
     [exporting, 0, yaml, ""],
-    [`${exporting}x`, 0, "actions: []\nsubscriptions: []\n", none],
+    [`${exporting}x`, 3, "", none],
     [`${exporting} -o export.yaml`, 0, ""],
     // A script may write the same again; what somebody has changed is only replaced on request.
     [`${exporting} -o export.yaml`, 0, "", ""],

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { Document, isScalar, visit } from "yaml";
 import type { Action } from "../../domain/action.ts";
+import { EvregError } from "../../domain/error.ts";
 import { isReservedName } from "../../domain/names.ts";
 import { SERVICE_APPLICATION } from "../../domain/service-events.ts";
+import { nearest } from "../../domain/words/nearest.ts";
 import type { Evreg } from "../../evreg.ts";
 import { writeFile } from "../io/files.ts";
 import { writeOut } from "../io/output.ts";
@@ -18,7 +20,10 @@ export interface ExportedRegistry {
   readonly subscriptions: readonly Values[];
 }
 
-/** @param application only what it owns, and its subscriptions */
+/**
+ * @param application only what it owns, and its subscriptions
+ * @throws EvregError `not_found` where it has neither
+ */
 export async function registryOf(evreg: Evreg, application?: string): Promise<Registry> {
   const query = application === undefined ? {} : { application };
   const [actions, subscriptions, identity] = await Promise.all([
@@ -26,11 +31,20 @@ export async function registryOf(evreg: Evreg, application?: string): Promise<Re
     evreg.subscriptions.list(query),
     evreg.whoami(),
   ]);
+  if (application !== undefined && actions.data.length === 0 && subscriptions.data.length === 0) {
+    const message = `No action and no subscription is of the application ${application}.`;
+    throw new EvregError("not_found", message, { suggestion: await nearestApplication(evreg, application) });
+  }
   return {
     actions: actions.data,
     subscriptions: subscriptions.data,
     retries: identity.data.retries,
   };
+}
+
+async function nearestApplication(evreg: Evreg, application: string): Promise<string | undefined> {
+  const all = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
+  return nearest(application, new Set(all.flatMap(({ data }) => data.map((record) => record.application))));
 }
 
 /**
