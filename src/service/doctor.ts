@@ -229,8 +229,8 @@ function damagedEventFinding(events: readonly number[]): Finding | undefined {
 }
 
 function backlogFinding({ backlog: counts, nowMs }: DoctorInput): Finding {
-  const { due, busy, delivering, waiting, blocked, held } = counts;
-  const sentence = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} are held.`;
+  const { due, busy, paced, delivering, waiting, blocked, held } = counts;
+  const sentence = `Deliveries: ${due.deliveries} due, ${busy.deliveries} behind others of their subscriptions, ${paced.deliveries} at a rate limit or for a consumer, ${delivering.deliveries} under way, ${waiting.deliveries} waiting for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} held.`;
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) return fine("backlog", sentence);
   return warning(
     "backlog",

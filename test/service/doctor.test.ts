@@ -64,7 +64,7 @@ const WELL: DoctorInput = {
 };
 
 const NO_ADMIN = [token({ scopes: ["read"] }), token({ expires_at: inHours(-1) })];
-const LATE = { ...WELL.backlog, due: { deliveries: 9, sinceMs: NOW - 600_000 } };
+const LATE = { ...WELL.backlog, due: { deliveries: 1, sinceMs: NOW - 600_000 }, paced: part(200_000) };
 
 describe("findings of the doctor", () => {
   it.each([
@@ -103,7 +103,7 @@ describe("findings of the doctor", () => {
       { backlog: LATE },
       "backlog",
       "warning",
-      "due since 2026-03-01T11:50:00.000Z",
+      "Deliveries: 1 due, 0 behind others of their subscriptions, 200000 at a rate limit or for a consumer, 0 under way, 0 waiting for their time, 0 behind one that blocks, 0 held. The first has been due since 2026-03-01T11:50:00.000Z.",
     ],
   ])("include: %s", (_, given, check, status, found) => {
     const findings = findingsOf({ ...WELL, ...given });
