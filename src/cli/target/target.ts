@@ -61,10 +61,9 @@ interface Address {
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
   const { command, version, configFolder } = needs;
-  const typed = await withToken(flags);
-  const loaded = await readSettings({ ...typed });
-  const server = await serverFor(typed, loaded, configFolder);
-  if (server !== undefined) return connected(server);
+  const { loaded, askForServer } = await readTarget(flags, configFolder);
+  const server = await askForServer();
+  if (server !== undefined) return server;
   const { config } = loaded;
   const { url: database } = config.database;
   if (database === undefined && needs.creates !== "folder" && !existsSync(config.data))
@@ -79,9 +78,9 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   } catch (error) {
     if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
     // A server may have taken the folder meanwhile, and can be asked then.
-    const now = await serverFor(typed, loaded, configFolder);
+    const now = await askForServer();
     if (now === undefined) throw error;
-    return connected(now);
+    return now;
   }
 }
 
@@ -97,16 +96,20 @@ export function mustBeInFolder({ database }: Pick<Config, "database">, instead: 
 
 /** Finds the target without opening a data folder. */
 export async function findTarget(flags: TargetFlags, configFolder: string): Promise<Target | FolderTarget> {
-  const typed = await withToken(flags);
-  const loaded = await readSettings({ ...typed });
-  const server = await serverFor(typed, loaded, configFolder);
-  if (server !== undefined) return connected(server);
-  return { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
+  const { loaded, askForServer } = await readTarget(flags, configFolder);
+  const server = await askForServer();
+  return server ?? { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
 }
 
-/** The flags with the token itself in the place of its file, which may be stdin. */
-async function withToken({ "token-file": file, ...flags }: TargetFlags): Promise<TargetFlags> {
-  return file === undefined ? flags : { ...flags, token: await readToken(file) };
+/** Reads what a command is to go by, once: a token may come from stdin. Its server may be looked for again. */
+async function readTarget({ "token-file": file, ...flags }: TargetFlags, configFolder: string) {
+  const typed: TargetFlags = file === undefined ? flags : { ...flags, token: await readToken(file) };
+  const loaded = await readSettings({ ...typed });
+  const askForServer = async (): Promise<Target | undefined> => {
+    const address = await serverFor(typed, loaded, configFolder);
+    return address === undefined ? undefined : connected(address);
+  };
+  return { loaded, askForServer };
 }
 
 /**
