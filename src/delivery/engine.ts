@@ -8,6 +8,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, RecordClaim } from "../store/queue.ts";
 import { AddressGuard } from "./address-guard.ts";
 import { RequestBuilder, startAttempt, withoutAttempt } from "./attempt.ts";
+import { capacityOf, processLimits } from "./capacity.ts";
 import { HandlerTests, MAX_TESTS } from "./handler-tests.ts";
 import { HostNames } from "./host-names.ts";
 import { Filters } from "./filters.ts";
@@ -18,9 +19,6 @@ import { PullAttempts } from "./pull-attempts.ts";
 import { Schedule } from "./schedule.ts";
 import { Sender, trusting } from "./sender.ts";
 import { type ShownAttempt, shownOf, StoreCalls } from "./store-calls.ts";
-import { readFileSync } from "node:fs";
-import { totalmem } from "node:os";
-import type { DeliveryConfig } from "../config/keys.ts";
 
 /** A lease is longer than the longest attempt by the wait before it starts and the time to store its result. */
 const LEASE_MARGIN_MS = 30_000;
@@ -344,52 +342,5 @@ export class Engine {
       this.#schedule.recorded(reserved, next, clock.monotonicMs());
     }
     this.#advance();
-  }
-}
-
-/** Memory of an attempt in flight over TLS, mostly for its connection; without TLS it is a tenth. */
-const ATTEMPT_BYTES = 128 * 1_024;
-/** The parts of the memory and of the descriptors that attempts may use. */
-const MEMORY_PART = 1 / 4;
-const DESCRIPTOR_PART = 1 / 2;
-/** Descriptors of files and threads. */
-const OTHER_DESCRIPTORS = 64;
-
-/**
- * The configured limits, or what memory and file descriptors allow: with too many, attempts would fail for want of a
- * socket.
- */
-export function capacityOf(
-  config: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
-  { memoryBytes, descriptors }: ReturnType<typeof processLimits>,
-) {
-  const { maxInFlight, maxInFlightPerSubscription } = config;
-  const byMemory = Math.max(1, Math.floor((memoryBytes * MEMORY_PART) / ATTEMPT_BYTES));
-  const byDescriptors = Math.max(1, Math.floor((descriptors - OTHER_DESCRIPTORS) * DESCRIPTOR_PART));
-  const inFlight = Math.min(maxInFlight, byMemory, byDescriptors);
-  if (inFlight === maxInFlight) return { inFlight, perSubscription: maxInFlightPerSubscription };
-  // No subscription can take all, which is so without a setting as well.
-  const perSubscription = Math.min(maxInFlightPerSubscription, Math.max(1, Math.floor(inFlight / 2)));
-  return { inFlight, perSubscription, boundBy: byMemory <= byDescriptors ? "memory" : "descriptors" };
-}
-
-/**
- * What this process may use: of a container, where its limits are below the machine's. Node has raised the number of descriptors as
- * far as it may; it is `Infinity` where the system does not report it.
- */
-export function processLimits() {
-  const constrained = process.constrainedMemory();
-  return {
-    memoryBytes: Math.min(totalmem(), constrained > 0 ? constrained : Infinity),
-    descriptors: openFilesLimit(),
-  };
-}
-
-function openFilesLimit(): number {
-  try {
-    const limits = readFileSync("/proc/self/limits", "latin1");
-    return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
-  } catch {
-    return Infinity;
   }
 }

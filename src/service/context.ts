@@ -10,7 +10,7 @@ import type { Claim, ClaimedSubscription, RecordClaim } from "../store/queue.ts"
 import type { Store } from "../store/store.ts";
 import type { ActionCache, PayloadValidator } from "./compiled-actions.ts";
 import type { TokenCache } from "./tokens.ts";
-import type { SchemaChecks } from "./caller-turns.ts";
+import type { SchemaChecks } from "./schema-checks.ts";
 import type { Feed } from "./feed.ts";
 import type { StatsRecorder } from "./stats.ts";
 import type { StoredEvents } from "./stored-events.ts";

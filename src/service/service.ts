@@ -31,7 +31,7 @@ import {
   eventReads,
 } from "./events.ts";
 import { Publisher } from "./publisher.ts";
-import { SchemaChecks } from "./caller-turns.ts";
+import { SchemaChecks } from "./schema-checks.ts";
 import { Feed } from "./feed.ts";
 import { viewOf } from "./stream-pages.ts";
 import { checkQuery, omitUndefined, timeRange } from "./requests.ts";

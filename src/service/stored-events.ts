@@ -13,7 +13,8 @@ import { eventLoop } from "../runtime/yielding.ts";
 import { compileSchemaSteps } from "../schema/validate/compile.ts";
 import type { EventSelection, EventStore, StoredEvent } from "../store/events.ts";
 import { neededTexts } from "../schema/needed-texts.ts";
-import { CallerTurns, type SchemaChecks } from "./caller-turns.ts";
+import { CallerTurns } from "./caller-turns.ts";
+import type { SchemaChecks } from "./schema-checks.ts";
 import type { CompiledSchema, PayloadValidator } from "./compiled-actions.ts";
 import { omitUndefined } from "./requests.ts";
 

@@ -1,6 +1,6 @@
 import { array, assert, double, integer, oneof, property } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { capacityOf, processLimits } from "../../src/delivery/engine.ts";
+import { capacityOf, processLimits } from "../../src/delivery/capacity.ts";
 import { shareOfSlow, tierLimits } from "../../src/delivery/claim-planner.ts";
 import { AdaptiveLimit, FIRST_LIMIT, RateLimiter, SLOW, UNKNOWN } from "../../src/delivery/lane.ts";
 

@@ -4,7 +4,7 @@ import type { Schemata } from "../../src/domain/action.ts";
 import { SCHEMA_LIMITS } from "../../src/schema/limits.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { FORMATS, isCheckedFormat } from "../../src/schema/validate/formats.ts";
-import { SchemaChecks } from "../../src/service/caller-turns.ts";
+import { SchemaChecks } from "../../src/service/schema-checks.ts";
 import { refused } from "./refused.ts";
 
 // docs/schemas.md says how evreg differs from draft-07; these hold it to that.

@@ -3,7 +3,7 @@ import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { SEARCH_LIMITS } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PayloadValidator } from "../../src/service/compiled-actions.ts";
-import { SchemaChecks } from "../../src/service/caller-turns.ts";
+import { SchemaChecks } from "../../src/service/schema-checks.ts";
 import { StoredEvents } from "../../src/service/stored-events.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { ValidationCaller } from "../../src/schema/validate/compile.ts";
