@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { Schemata } from "../domain/action.ts";
 import { messageOf } from "../domain/error.ts";
+import { resize } from "../runtime/cache.ts";
 import type { Yielder } from "../runtime/yielding.ts";
 import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
 import { compileSchemaSteps, type Validator } from "../schema/validate/compile.ts";
@@ -82,11 +83,7 @@ export class Filters {
     try {
       const validator = await yielder.run(compileSchemaSteps(compiled.filter));
       compiled.validator = validator;
-      if (this.#compiled.peek(subscriptionId) === compiled) {
-        // The cache goes by the size that an entry had when it was added, so the entry is added again.
-        this.#compiled.delete(subscriptionId);
-        this.#compiled.set(subscriptionId, compiled, { size: validator.bytes });
-      }
+      resize(this.#compiled, subscriptionId, compiled, validator.bytes);
     } catch (error) {
       logger.error(
         { subscription: subscriptionId, error: messageOf(error) },

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import {
   checkTopics,
   cursorText,
@@ -18,7 +19,7 @@ import type { EventStore, NextEvents, NextPage, StoredEvent } from "../store/eve
 import type { Access } from "./auth.ts";
 import { checkQuery, omitUndefined } from "./requests.ts";
 import { payloadOf } from "./stored-events.ts";
-import { LRUCache } from "lru-cache";
+import { resize } from "../runtime/cache.ts";
 import { Yielder } from "../runtime/yielding.ts";
 
 /** A result of a delivery as it is kept. Results are numbered from 1 at each start. */
@@ -283,11 +284,7 @@ export class SharedPages {
     if (kept.page === undefined) {
       const { page, bytes } = this.#pageOf(view, position, read);
       kept.page = page;
-      if (this.#kept.peek(name) === kept) {
-        // The cache goes by the size that an entry had when it was added, so the entry is added again.
-        this.#kept.delete(name);
-        this.#kept.set(name, kept, { size: PAGE_BYTES + 2 * bytes });
-      }
+      resize(this.#kept, name, kept, PAGE_BYTES + 2 * bytes);
     }
     return kept.page;
   }
