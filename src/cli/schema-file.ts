@@ -1,9 +1,9 @@
+import { existsSync } from "node:fs";
 import type { Schemata } from "../domain/action.ts";
 import { asEvregError, EvregError, messageOf } from "../domain/error.ts";
 import { encodeJson, parseJson } from "../json/raw-json.ts";
 import { pathNamed, pointerTo } from "../json/field-path.ts";
 import { isJsonText, readInput, textFault } from "./io/input.ts";
-import { existsSync } from "node:fs";
 import { MEMBER_SEARCH_FORM, memberSearch } from "../domain/words/member-search.ts";
 import { usageError } from "./usage-errors.ts";
 

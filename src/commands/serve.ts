@@ -1,6 +1,7 @@
-import { Flags } from "@oclif/core";
 import { relative } from "node:path";
 import { styleText } from "node:util";
+import { spawn } from "node:child_process";
+import { Flags } from "@oclif/core";
 import { ConfigCommand, examples, TargetCommand } from "../cli/base-command.ts";
 import { acceptLossFlag, choiceFlag, numberFlag, textFlag } from "../cli/flags.ts";
 import { Processes, processNumber, reportServing } from "../app/processes.ts";
@@ -15,7 +16,6 @@ import { contextInUse, readSettings } from "../cli/target/target.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EvregError } from "../domain/error.ts";
 import { isReservedName } from "../domain/names.ts";
-import { spawn } from "node:child_process";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 

@@ -1,9 +1,9 @@
 import type { LookupAddress } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
+import { readFile } from "node:fs/promises";
 import { isLocalhost } from "../domain/handler-url.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
-import { readFile } from "node:fs/promises";
 
 interface HostNamesOptions {
   readonly clock: Clock;

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { type Actor, LOCAL_ACTOR } from "../domain/audit.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
@@ -28,7 +29,6 @@ import { type Clock, type Random, toIso } from "../runtime/clock.ts";
 import type { CallerToken, Store, TokenRecord } from "../store/store.ts";
 import { Access } from "./auth.ts";
 import { checkId, checkTime, existing, omitUndefined, readBody } from "./requests.ts";
-import { LRUCache } from "lru-cache";
 import type { Logger } from "../runtime/logger.ts";
 
 interface TokenParts {

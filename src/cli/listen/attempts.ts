@@ -1,11 +1,11 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request } from "undici";
 import type { ConsumerErrorCode, PulledDelivery } from "../../domain/pull.ts";
 import { messageOf } from "../../domain/error.ts";
 import { networkErrorCode } from "../../domain/network-error.ts";
 import { usageError } from "../usage-errors.ts";
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { bytesOf, memberOf } from "../../json/nodes.ts";
 import { scanJson } from "../../json/scanner.ts";
 

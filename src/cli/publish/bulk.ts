@@ -1,5 +1,7 @@
 import { addAbortSignal } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isUtf8 } from "node:buffer";
+import { fstatSync, statSync } from "node:fs";
 import type { ErrorBody } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
 import { chunksOf, type Input, openInput } from "../io/input.ts";
@@ -20,8 +22,6 @@ import {
   NOTHING_SETTLED,
   publishLines,
 } from "./bulk-run.ts";
-import { isUtf8 } from "node:buffer";
-import { fstatSync, statSync } from "node:fs";
 import { progressBar } from "../io/progress.ts";
 import { nextCommand } from "../target/next-command.ts";
 

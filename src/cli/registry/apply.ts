@@ -1,3 +1,4 @@
+import { styleText } from "node:util";
 import { asEvregError, EvregError, EXIT_CODE, exitCodeFor, messageOf } from "../../domain/error.ts";
 import type { NewSubscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
@@ -13,7 +14,6 @@ import { registryOf } from "./export.ts";
 import { SUBSCRIPTION } from "./members.ts";
 import { type Change, type Plan, planFor, type Step } from "./plan.ts";
 import type { NewAction } from "../../domain/action.ts";
-import { styleText } from "node:util";
 import { breakDetails } from "../report-error.ts";
 
 export interface ApplyOptions {

@@ -1,4 +1,3 @@
-import { messageOf } from "../../domain/error.ts";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 import {
@@ -13,6 +12,7 @@ import {
   type Scalar,
   type YAMLMap,
 } from "yaml";
+import { messageOf } from "../../domain/error.ts";
 import { readYaml, startOf } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
 import { isJsonText, readInput, textFault } from "../io/input.ts";
