@@ -8,7 +8,7 @@ import type { Clock } from "./clock.ts";
  * these and a bounded young heap a server that takes batches holds 180 to 260 MB at most, and 320 to 360 without.
  */
 const OPTIONS = ["--heap-growing-percent=50", "--external-memory-accounted-in-global-limit"];
-/** The largest heap for short-lived objects, which grows to 64 MiB by itself. */
+/** The largest heap for short-lived objects of a server. It grows to 64 MiB by itself. */
 const YOUNG_BYTES = 24 * 1024 * 1024;
 
 /**
@@ -21,12 +21,15 @@ export function boundServerHeap(): void {
   setFlagsFromString("--expose-gc");
 }
 
-/** Bounds the memory of a process that works for long. */
-export function boundHeap(): void {
+/**
+ * Bounds the memory of a process that works for long.
+ * @param youngBytes the largest heap for short-lived objects
+ */
+export function boundHeap(youngBytes = YOUNG_BYTES): void {
   for (const option of OPTIONS) setFlagsFromString(option);
   youngHeap = new PerformanceObserver(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
-    if (young !== undefined && young.space_size >= YOUNG_BYTES) endYoungGrowth();
+    if (young !== undefined && young.space_size >= youngBytes) endYoungGrowth();
   });
   beginYoungGrowth();
 }

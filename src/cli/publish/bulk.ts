@@ -31,9 +31,12 @@ interface BulkPublishOptions extends BulkFiles, Pick<BulkOptions, "concurrency" 
 
 const nowMs = () => performance.now();
 
+/** With 24 MiB, as a server has, a bulk takes 20 MB more and no less processor time. */
+const YOUNG_HEAP_BYTES = 8 * 1024 * 1024;
+
 /** Opens the file of a bulk, before anything else, so that a wrong name fails first. */
 export function openBulk({ path, rejects }: BulkFiles): Promise<Input> {
-  boundHeap();
+  boundHeap(YOUNG_HEAP_BYTES);
   if (rejects !== undefined) mustBeOther(rejects, path);
   return openInput(path);
 }
