@@ -260,7 +260,7 @@ function StateInWords(props: { readonly subscription: Subscription; readonly act
           Nothing is sent before <Time at={until} />, <Relative at={until} />.
         </>
       )}
-      {state === "failing" && typeof waiting?.next_attempt_at === "string" && (
+      {state === "failing" && waiting !== undefined && isAhead(waiting.next_attempt_at, now) && (
         <>
           {" "}
           Delivery {waiting.rowid} is tried again <Relative at={waiting.next_attempt_at} />.
