@@ -1,5 +1,5 @@
 import { throttleBackoffMs } from "../domain/retry.ts";
-import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
+import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Claim, ClaimQuota } from "../store/queue.ts";
 
 /**
@@ -79,9 +79,10 @@ export class Lane {
   /** Pauses that its handler asked for and that are not stored. Once they are, the store leaves the lane out of claims. */
   settling = 0;
   readonly #adaptiveLimit: AdaptiveLimit;
-  /** The service's limit for each subscription; its own is among its settings. */
+  /** The service's limit for each subscription. */
   readonly #maxInFlight: number;
-  #settings: SubscriptionSettings = NO_SETTINGS;
+  /** Of its settings no more is kept: a filter is large, and there may be a lane for each of many subscriptions. */
+  #ordered: SubscriptionSettings["ordered"] = false;
   #rateLimiter: RateLimiter | undefined;
   /** Deliveries that may be leased as they are made, see `RecordClaim`. */
   #reserved = 0;
@@ -107,17 +108,19 @@ export class Lane {
   }
 
   /** Takes over the settings that a claim or a change brought. */
-  applySettings(settings: SubscriptionSettings): void {
-    if (settings === this.#settings) return;
-    this.#settings = settings;
-    this.#adaptiveLimit.max = Math.min(this.#maxInFlight, settings.max_in_flight ?? Infinity);
-    const { rate_limit: perSecond } = settings;
+  applySettings({
+    ordered,
+    max_in_flight: maxInFlight,
+    rate_limit: perSecond,
+  }: Pick<SubscriptionSettings, "ordered" | "max_in_flight" | "rate_limit">): void {
+    this.#ordered = ordered;
+    this.#adaptiveLimit.max = Math.min(this.#maxInFlight, maxInFlight ?? Infinity);
     if (perSecond === this.#rateLimiter?.perSecond) return;
     this.#rateLimiter = perSecond === null ? undefined : new RateLimiter(perSecond);
   }
 
   get isOrdered(): boolean {
-    return this.#settings.ordered !== false;
+    return this.#ordered !== false;
   }
 
   get limit(): number {
@@ -267,7 +270,7 @@ export class Lane {
     if (startedAtMs < this.#throttledAtMs) return 0;
     this.#throttledAtMs = nowMs;
     // In one order there is one at a time, whatever the limit.
-    if (this.limit > 1 && this.#settings.ordered !== true) {
+    if (this.limit > 1 && this.#ordered !== true) {
       this.#adaptiveLimit.halve();
       return 0;
     }

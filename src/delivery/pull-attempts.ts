@@ -12,7 +12,7 @@ import {
 import type { Subscription } from "../domain/subscription.ts";
 import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import type { AttemptResult, Claim, ClaimedSubscription, LeasedAttempt } from "../store/queue.ts";
+import type { AttemptResult, Claim, LeasedAttempt } from "../store/queue.ts";
 import { type RequestBuilder, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { EngineParts } from "./parts.ts";
@@ -21,6 +21,7 @@ import { type ShownAttempt, shownOf, statusAfter, type StoreCalls } from "./stor
 
 /** Subscriptions whose secrets are known, to be redacted from what consumers say. */
 const MAX_KNOWN = 1_000;
+type Redacted = Parameters<typeof redact>[1];
 
 interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "counts"> {
   readonly calls: StoreCalls;
@@ -38,7 +39,7 @@ interface HeldResult extends PullResult {
 /** The attempts that consumers make: what they are given of a claim, and what is made of their results. */
 export class PullAttempts {
   readonly #parts: PullParts;
-  readonly #known = new LRUCache<number, ClaimedSubscription>({ max: MAX_KNOWN });
+  readonly #known = new LRUCache<number, Redacted>({ max: MAX_KNOWN });
 
   constructor(parts: PullParts) {
     this.#parts = parts;
@@ -142,8 +143,9 @@ export class PullAttempts {
   /** What the consumer gets; why it can get nothing, where that cannot be read. */
   #deliveryOf(claim: Claim, nowMs: number, untilMs: number): PulledDelivery | AttemptErrorCode {
     const { deliveryId, claimId, attempt, event, subscription } = claim;
-    const { subscriptionId } = subscription;
-    this.#known.set(subscriptionId, subscription);
+    const { subscriptionId, settings } = subscription;
+    // Not the filter, which may be large.
+    this.#known.set(subscriptionId, { ...subscription, settings: { headers: settings.headers } });
     const request = this.#parts.requests.build(claim, nowMs);
     if (typeof request === "string") return request;
     return {
@@ -199,7 +201,7 @@ function shownOfLease({ eventId, action, ...attempt }: LeasedAttempt, from: Subs
   return { ...attempt, event: { eventId, action }, subscription: { subscriptionId, application, name } };
 }
 
-function textOf(reason: string, known: ClaimedSubscription): string | undefined {
+function textOf(reason: string, known: Redacted): string | undefined {
   const bytes = Buffer.from(reason.toWellFormed());
   return (
     redact(responseText(bytes.subarray(0, DELIVERY_LIMITS.responseBytes), true) ?? "", known) || undefined

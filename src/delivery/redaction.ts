@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { DELIVERY_LIMITS } from "../domain/delivery.ts";
+import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import { CENSOR } from "../runtime/logger.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
 
@@ -40,7 +41,9 @@ const LETTERS = /^[\p{L}\p{N}]{2}$/u;
 const spellings = new LRUCache<string, readonly string[]>({ max: MAX_SPELLINGS });
 
 /** The subscription whose secrets are in a request. */
-type Signed = Pick<ClaimedSubscription, "secret" | "previous" | "bearer" | "settings">;
+type Signed = Pick<ClaimedSubscription, "secret" | "previous" | "bearer"> & {
+  readonly settings: Pick<SubscriptionSettings, "headers">;
+};
 
 /**
  * The text of an attempt without the secrets of its request: a handler may answer with the very headers it was sent. All text

@@ -15,6 +15,8 @@ const OWN_BYTES = 6 * 1024;
 const BYTES_PER_PART = 1_536;
 const BYTES_PER_SCHEMA = 640;
 const BYTES_PER_CHARACTER = 5;
+/** An empty list has two characters, and takes more than those. */
+const BYTES_PER_COLLECTION = 40;
 
 /** A compiled schema. */
 export interface Validator {
@@ -64,11 +66,13 @@ export function* compileDocumentSteps(document: SchemaDocument): Steps<Validator
 }
 
 function bytesOf({ nodes, schemata, patterns }: SchemaDocument, table: PartTable): number {
+  const text = JSON.stringify(schemata);
   return (
     OWN_BYTES +
     BYTES_PER_PART * table.length +
     BYTES_PER_SCHEMA * nodes.length +
-    BYTES_PER_CHARACTER * JSON.stringify(schemata).length +
+    BYTES_PER_CHARACTER * text.length +
+    BYTES_PER_COLLECTION * (text.split(/[[{]/).length - 1) +
     patterns.bytes
   );
 }
