@@ -1,6 +1,6 @@
 import { isPattern, matches, patternsOf } from "../domain/names.ts";
 import { nearest } from "../domain/words/nearest.ts";
-import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
+import { tlsReasonText } from "../domain/words/attempts.ts";
 import type { Deprecation } from "../domain/action.ts";
 import {
   type Attempt,
@@ -62,7 +62,7 @@ function errorNote({
   if (refusal) return `address_refused: ${escapeControl(refusal)}`;
   // A newer server may know more of them.
   if (tls && Object.hasOwn(TLS_REMEDIES, tls))
-    return `The handler: ${TLS_REASON_WORDS[tls]}. What helps: ${TLS_REMEDIES[tls]}.`;
+    return `The handler: ${tlsReasonText(tls)}. What helps: ${TLS_REMEDIES[tls]}.`;
   return code && Object.hasOwn(ERROR_MEANINGS, code) ? `${code}: ${ERROR_MEANINGS[code]}` : undefined;
 }
 

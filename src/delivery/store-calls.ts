@@ -2,7 +2,7 @@ import type { DeliveryConfig } from "../config/keys.ts";
 import type { DeliveryStatus } from "../domain/delivery.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
-import { TLS_REASON_WORDS } from "../domain/words/attempts.ts";
+import { tlsReasonText } from "../domain/words/attempts.ts";
 import { type ClockStep, sleep, toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type {
@@ -332,7 +332,7 @@ function logAttempt(
     status: statusCode,
     error: errorCode,
     tls: tlsReason,
-    why: tlsReason && TLS_REASON_WORDS[tlsReason],
+    why: tlsReason && tlsReasonText(tlsReason),
     refusal,
     durationMs,
     ...(handler === undefined ? { consumer: true } : { handler }),

@@ -2,7 +2,7 @@ import { rootCertificates } from "node:tls";
 import { expect, it } from "vitest";
 import { attemptErrorCode, tlsReasonOf } from "../../src/delivery/exchange.ts";
 import { trusting } from "../../src/delivery/sender.ts";
-import { attemptErrorText } from "../../src/domain/words/attempts.ts";
+import { attemptErrorText, tlsReasonText } from "../../src/domain/words/attempts.ts";
 import { LogLines } from "../../src/runtime/log-lines.ts";
 import { openReceiver } from "../support/open-receiver.ts";
 import { type Bench, useBench } from "./engine-setup.ts";
@@ -28,6 +28,7 @@ it.each([
   expect([attemptErrorCode(error), tlsReasonOf(error)]).toEqual(["tls_failed", reason]);
   expect(tlsReasonOf(new AggregateError([failure("ECONNREFUSED"), error]))).toBe(reason);
   expect(attemptErrorText("tls_failed", reason)).toMatch(/^TLS failed: .+/);
+  expect(tlsReasonText("newer" as never)).toBe("newer");
 });
 
 it("trusts several authorities beside those that Node trusts", () => {

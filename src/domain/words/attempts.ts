@@ -16,8 +16,8 @@ export const ATTEMPT_ERROR_WORDS: Readonly<Record<AttemptErrorCode, string>> = {
   consumer_failed: "consumer failed",
 };
 
-/** Why TLS failed, as the rest of a sentence about the handler. */
-export const TLS_REASON_WORDS: Readonly<Record<TlsReason, string>> = {
+/** Why TLS failed. */
+const TLS_REASON_WORDS: Readonly<Record<TlsReason, string>> = {
   expired: "its certificate has expired",
   not_yet_valid: "its certificate is not valid yet, by the clock here",
   wrong_name: "its certificate is for another name",
@@ -32,5 +32,10 @@ export const TLS_REASON_WORDS: Readonly<Record<TlsReason, string>> = {
 export function attemptErrorText(code: AttemptErrorCode, tlsReason: TlsReason | null | undefined): string {
   const words = Object.hasOwn(ATTEMPT_ERROR_WORDS, code) ? ATTEMPT_ERROR_WORDS[code] : code;
   if (code !== "tls_failed" || !tlsReason) return words;
-  return `${words}: ${Object.hasOwn(TLS_REASON_WORDS, tlsReason) ? TLS_REASON_WORDS[tlsReason] : tlsReason}`;
+  return `${words}: ${tlsReasonText(tlsReason)}`;
+}
+
+/** As the rest of a sentence about the handler. */
+export function tlsReasonText(reason: TlsReason): string {
+  return Object.hasOwn(TLS_REASON_WORDS, reason) ? TLS_REASON_WORDS[reason] : reason;
 }

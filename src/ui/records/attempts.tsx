@@ -1,6 +1,6 @@
 import { Fragment } from "preact";
 import { type Attempt, type DeliveryWithAttempts, isFinal } from "../../domain/delivery.ts";
-import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/words/attempts.ts";
+import { attemptErrorText, tlsReasonText } from "../../domain/words/attempts.ts";
 import { retryDefaults } from "../api/session.ts";
 import { Copy } from "../parts/copy.tsx";
 import { Plain } from "../parts/layout.tsx";
@@ -118,7 +118,7 @@ function Line(props: {
       </svg>
       <span class="took">{durationText(attempt.duration_ms)}</span>
       {refusal !== null && <p class="why danger-text">{refusal}</p>}
-      {tls && <p class="why danger-text">The handler: {TLS_REASON_WORDS[tls]}.</p>}
+      {tls && <p class="why danger-text">The handler: {tlsReasonText(tls)}.</p>}
     </li>
   );
 }
