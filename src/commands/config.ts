@@ -11,7 +11,6 @@ import { usageError } from "../cli/usage-errors.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS, type ConfigKey } from "../config/keys.ts";
 import { type ShownKey, shownKeys } from "../config/values.ts";
-import { EvregError } from "../domain/error.ts";
 import { deactivationText, retriesText, retryDefaults } from "../domain/retry.ts";
 import { readAuthorities, readCertificate } from "../runtime/certificate.ts";
 
@@ -71,7 +70,7 @@ const KEY_LIST: readonly Column<ShownKey>[] = [
 export class ConfigCheck extends BaseCommand {
   static override summary = "Check a configuration file, or the configuration that applies here.";
   static override description =
-    "A file is checked by itself, without flags and variables, so the answer is the same on every machine. Each mistake is named with its line, and the command then ends with 2.";
+    "A file is checked by itself, without flags and variables; the certificates that it names must be there. Each mistake is named with its line, and the command then ends with 2.";
   static override examples = examples({
     "Before it is rolled out": "evreg config check evreg.config.yaml",
     "From stdin": "evreg config check - < evreg.config.yaml",
@@ -83,11 +82,9 @@ export class ConfigCheck extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ConfigCheck);
     const loaded = await loadChecked(args.file);
-    const warnings = [
-      ...loaded.warnings,
-      ...unusableCertificates(loaded.config, args.file),
-      ...uselessRetries(loaded.config),
-    ];
+    const { config } = loaded;
+    readCertificates(config);
+    const warnings = [...loaded.warnings, ...uselessRetries(config)];
     const data = { file: loaded.file ?? null, keys: [...loaded.places.keys()], warnings };
     const output = this.outputFor(flags);
     await output.record({ data }, CHECKED_RECORD);
@@ -121,21 +118,12 @@ async function loadChecked(file: string | undefined): Promise<LoadedConfig> {
 }
 
 /**
- * Files may still be made where a configuration file goes to; a start here needs them.
- * @throws EvregError `usage` where it is the latter that was asked about
+ * A start needs them.
+ * @throws EvregError `usage` naming the key and the file that cannot be used
  */
-function unusableCertificates(
-  { tls: { cert, key }, delivery: { ca } }: Config,
-  file: string | undefined,
-): readonly string[] {
-  try {
-    if (cert !== undefined && key !== undefined) readCertificate({ cert, key });
-    if (ca !== undefined) readAuthorities("delivery.ca", ca);
-    return [];
-  } catch (error) {
-    if (!(error instanceof EvregError) || file === undefined) throw error;
-    return [`${error.message} A server on this machine would not start with it.`];
-  }
+function readCertificates({ tls: { cert, key }, delivery: { ca } }: Config): void {
+  if (cert !== undefined && key !== undefined) readCertificate({ cert, key });
+  if (ca !== undefined) readAuthorities("delivery.ca", ca);
 }
 
 const CHECKED_RECORD: readonly Column<{ file: string | null; keys: readonly string[] }>[] = [

@@ -159,13 +159,15 @@ Everything is then as it was when the backup was made, the tokens too: only thos
     await this.outputFor(flags).record({ data }, RESTORE_RECORD);
     if (config.auth.mode === "token") note(escapeControl(tokensNote(data)));
     for (const line of nextNotes(data)) note(line);
-    note(`Start it with: ${serveCommand()}`);
+    const isForDevelopment = config.auth.mode === "token" && data.tokens === 0;
+    note(`Start it with: ${serveCommand(isForDevelopment ? " --dev" : "")}`);
   }
 }
 
 /** Which tokens hold now, and how to get one: while a server is up, only whoever has one can make another. */
 function tokensNote({ tokens }: Restored): string {
-  if (tokens === 0) return "The backup has no tokens; the first start makes one.";
+  if (tokens === 0)
+    return "The backup has no tokens, as that of a server with --dev; a start without it makes one.";
   return `The tokens that hold are those of the backup, so the one in the file token may not. To make another, before the start: ${nextCommand("tokens create NAME --scope admin")}`;
 }
 

@@ -24,6 +24,13 @@ export interface YamlText {
   readonly fault?: { readonly line: number; readonly col: number; readonly message: string };
 }
 
+/**
+ * Uses of anchors in a document. Anchors inside anchors multiply, so that more could fill the memory; and for each use the parser
+ * looks through the whole document.
+ */
+export const MAX_ALIASES = 10_000;
+export const TOO_MANY_ALIASES = `its anchors are used more than ${MAX_ALIASES.toLocaleString("en")} times, those within others counted each time`;
+
 /** Of errors whose own message helps nobody. */
 const PLAIN_WORDS: Readonly<Record<string, string>> = {
   MULTIPLE_DOCS: "a second document begins here, and only one is read",
@@ -58,9 +65,12 @@ function oddNodes(document: Document): readonly { readonly node: Node; readonly 
   const faults: { node: Node; message: string }[] = [];
   const refuse = (node: Node, message: string): void => void faults.push({ node, message });
   const anchors = new Map<string, Node>();
+  let aliases = 0;
   visit(document, (_, node, path) => {
     if (isAlias(node)) {
       const { source } = node;
+      aliases += 1;
+      if (aliases > MAX_ALIASES) refuse(node, TOO_MANY_ALIASES);
       const repeated = anchors.get(source);
       if (repeated === undefined) refuse(node, `no anchor &${source} stands before this *${source}`);
       else if (path.includes(repeated))

@@ -28,20 +28,19 @@ const CONTRADICTION_STEPS = 100_000;
 /**
  * Checks that a document is JSON Schema draft-07, safe to compile, and within `SCHEMA_LIMITS`.
  * @param member where it stands in the request
+ * @param filtered the action whose payloads a filter is to choose from
  * @returns what is legal but checks nothing, so probably a mistake
  * @throws `invalid` with the place (`schemata.properties.zip.pattern`) and the reason
  */
 export function checkSchema(
   schemata: unknown,
   member: SchemaHolder = "schemata",
+  filtered?: FilteredAction,
 ): { warnings: SchemaWarning[] } {
-  return runSync(checkSchemaSteps(schemata, member));
+  return runSync(checkSchemaSteps(schemata, member, filtered));
 }
 
-/**
- * Checks a document in steps.
- * @param filtered the action whose payloads a filter is to choose from
- */
+/** Checks a document in steps. */
 export function* checkSchemaSteps(
   schemata: unknown,
   member: SchemaHolder = "schemata",
@@ -76,7 +75,7 @@ function aboutPayloadType({ $ref: reference, type }: JsonObject, member: SchemaH
   return [{ pointer: "/type", message }];
 }
 
-type FilteredAction = Pick<Action, "action" | "schemata">;
+export type FilteredAction = Pick<Action, "action" | "schemata">;
 
 /** The warning about a filter that plainly no payload of the action passes. */
 function* contradictionSteps(

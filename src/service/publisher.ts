@@ -35,6 +35,8 @@ import {
 
 /** How often a publish is tried again because its schema changed meanwhile. */
 const MAX_TRIES = 20;
+/** Names of a batch that get a suggestion: each is compared with all there are, and every item may have another one. */
+const MAX_SUGGESTIONS = 10;
 
 /** An item ready for the store, with the action that checked it: one object, as a server has thousands at once. */
 interface ValidatedItem extends EventRecord {
@@ -62,8 +64,11 @@ interface PublishRequest {
   readonly isBatch: boolean;
   /** All or nothing. */
   readonly atomic: boolean;
-  /** Names that items of a batch have and no action: each is looked for once, as a file may have a wrong one in every line. */
-  readonly missing?: Set<string>;
+  /**
+   * Why the names that items of a batch have and no action are refused: each is looked for once, as a file may have a wrong one
+   * in every line.
+   */
+  readonly missing?: Map<string, EvregError>;
 }
 
 /** Its `details.field` distinguishes it from a repeated key. */
@@ -107,7 +112,7 @@ export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
     checkBatch(items);
     const caller = { caller: this.#access.caller, gone: signal };
     const all = items.map(begun);
-    await this.#publishAll(all, { caller, isBatch: true, atomic, missing: new Set() });
+    await this.#publishAll(all, { caller, isBatch: true, atomic, missing: new Map() });
     const result = batchResult(all);
     return minimal ? { ...result, data: [] } : result;
   };
@@ -163,19 +168,21 @@ export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
     checkNewEvent(item, limits.payloadBytes);
     const action = actions.get(item.action);
     if (action !== undefined) return this.#check(item, action, request);
-    if (request.missing?.has(item.action) === true)
-      throw notFound("action", item.action, { field: "action" });
+    const missing = request.missing?.get(item.action);
+    if (missing !== undefined) throw missing;
     return actions.load(item.action).then(async (loaded) => {
       if (loaded === undefined) throw await this.#missing(item.action, request);
       return this.#check(item, loaded, request);
     });
   }
 
-  /** A batch gets no suggestions, as each of its items may name another action. */
-  #missing(action: string, { missing }: PublishRequest): EvregError | Promise<EvregError> {
-    missing?.add(action);
-    if (missing !== undefined) return notFound("action", action, { field: "action" });
-    return missingAction(this.#context.store.catalog, this.#access, action, "action");
+  async #missing(action: string, { missing = new Map() }: PublishRequest): Promise<EvregError> {
+    const refusal =
+      missing.size < MAX_SUGGESTIONS
+        ? await missingAction(this.#context.store.catalog, this.#access, action, "action")
+        : notFound("action", action, { field: "action" });
+    missing.set(action, refusal);
+    return refusal;
   }
 
   #check(

@@ -94,6 +94,18 @@ test("ineffective keywords are reported with their line, by a dry run too", asyn
   expect(done.stderr).toBe(`${dry.stderr}Done: 1 created, 0 changed, 0 deleted.\n`);
 });
 
+test("a filter that nothing of its action passes is warned of, also of an action that is made with it", async () => {
+  const schema = "{ properties: { n: { type: string } }, required: [n] }";
+  const actions = `actions: [{ action: ${application}.none, application: ${application}, schemata: ${schema} }]`;
+  const filter = "{ properties: { n: { const: 1 } }, required: [n] }";
+  const to = `application: ${application}, subscription: none, action: ${application}.none, handler: https://a.example`;
+  const input = `${actions}\nsubscriptions: [{ ${to}, filter: ${filter} }]`;
+  const { stderr } = await run("apply -f - --dry-run", { input });
+  expect(stderr).toMatch(
+    /^Warning: stdin:2: \S+ to \S+ \/properties\/n: no payload that the schema of \S+ allows/,
+  );
+});
+
 test("--json prints one document of the plan and its results", async () => {
   const text = registry([], "one");
   const dry = await json("apply -f - --dry-run", { input: text });

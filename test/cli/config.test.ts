@@ -77,15 +77,13 @@ test("a file is checked by itself, and each mistake has its line", async () => {
   expect(details.problems).toMatchObject([{ name: "prot" }, { name: "auth.mode" }, { name: "remote.token" }]);
 });
 
-test("a missing certificate is a warning in a checked file and a mistake at a start", async () => {
-  const gone = `tls.cert: ${at("gone.pem")} cannot be read (ENOENT).`;
-  const warning = `Warning: ${gone} A server on this machine would not start with it.\n`;
-  const ca = /^Warning: delivery\.ca: \S+gone\.pem cannot be read \(ENOENT\)\./;
+test("a missing certificate is a mistake, in a checked file too", async () => {
   const env = { EVREG_TLS_CERT: "gone.pem", EVREG_TLS_KEY: "gone.key" };
+  const gone = /^Error: tls\.cert: \S+gone\.pem cannot be read \(ENOENT\)\./;
   await expectEach([
-    ["config check tls.yaml", 0, undefined, `${warning}No mistakes beside that.\n`],
-    ["config check ca.yaml", 0, undefined, ca],
-    ["config check", 2, "", /^Error: .*tls\.cert: \S+gone\.pem cannot be read \(ENOENT\)\./s, { env }],
+    ["config check tls.yaml", 2, "", gone],
+    ["config check ca.yaml", 2, "", /^Error: delivery\.ca: \S+gone\.pem cannot be read \(ENOENT\)\./],
+    ["config check", 2, "", gone, { env }],
   ]);
 });
 

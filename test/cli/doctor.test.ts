@@ -73,7 +73,9 @@ test.each([
       expect(stdout + stderr).toContain(suggested);
       expect(stdout + stderr).not.toContain("evreg serve");
     }
-    await expectEach([[["restore", backup, "--force", "--data", lost], 0]]);
+    // It has no tokens, as that of a server with --dev.
+    const restored = /^Start it with: \S*evreg serve --dev /m;
+    await expectEach([[["restore", backup, "--force", "--data", lost], 0, undefined, restored]]);
   },
 );
 

@@ -156,8 +156,10 @@ test("a command on a database makes no data folder, and the doctor looks at the 
     status: "warning",
     found: "No node runs, so nothing is delivered.",
   });
-  const [away] = await findings({ EVREG_DATABASE_URL: "postgres://postgres@127.0.0.1:1/evreg" });
+  const nowhere = { EVREG_DATABASE_URL: "postgres://postgres@127.0.0.1:1/evreg" };
+  const [away] = await findings(nowhere);
   expect(away).toMatchObject({ status: "problem", found: expect.stringContaining("cannot be reached") });
+  await expectEach([[`events ${place}`, 6, "", /cannot be reached/, { env: nowhere }]]);
 });
 
 /** What the doctor says of a database by a folder that no server has. */

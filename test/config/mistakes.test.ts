@@ -114,6 +114,7 @@ describe("a file's mistake is reported with its key, line and column", () => {
       "ui: &ui\n  <<: *ui",
       "2:7: this is not the YAML evreg reads: *ui stands within &ui, which it would repeat without end",
     ],
+    [`ui: &a x\nport: [${"*a,".repeat(10_001)}]`, /2:30008: .* its anchors are used more than 10,000 times/],
     ["ui: *other", "1:5: this is not the YAML evreg reads: no anchor &other stands before this *other"],
   ])("%j", (file, message) =>
     expectMistake({ file }, typeof message === "string" ? `evreg.config.yaml:${message}` : message),

@@ -174,7 +174,9 @@ export function actionsContract(open: OpenEvreg): void {
         const missing = await refusal(evreg.actions.get(value), "not_found");
         expect(missing.details).toEqual({ record: "action", value, ...meant });
         const unpublished = await refusal(publish(evreg, newEvent({}, value)), "not_found");
-        expect(unpublished.details).toEqual({ record: "action", field: "action", value, ...meant });
+        const { errors } = await evreg.events.publishBatch([newEvent({}, value)]);
+        for (const { details } of [unpublished, errors[0]!])
+          expect(details).toEqual({ record: "action", field: "action", value, ...meant });
       };
       await refuse(["read:carts", "publish"], { suggestion: "cart.emptied" });
       await refuse(["read:shop", "publish"], {});

@@ -13,7 +13,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import { messageOf } from "../../domain/error.ts";
-import { readYaml, startOf } from "../../config/yaml.ts";
+import { MAX_ALIASES, readYaml, startOf, TOO_MANY_ALIASES } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
 import { isJsonText, readInput, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
@@ -81,10 +81,6 @@ function linesIn(text: string): (path: FieldPath) => number {
   const { document, lines } = readYaml(text);
   return (path) => lineAt(document, lines, path);
 }
-
-/** Uses of anchors in a document. Anchors inside anchors multiply, so that more could fill the memory. */
-const MAX_ALIASES = 10_000;
-const TOO_MANY_ALIASES = `its anchors are used more than ${MAX_ALIASES.toLocaleString("en")} times, those within others counted each time`;
 
 function parseYamlFile(name: string, text: string): Parsed {
   const { document, lines, fault } = readYaml(text, { merge: true });

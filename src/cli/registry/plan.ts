@@ -10,7 +10,7 @@ import { checkNewActionName, isPattern, nextVersionName } from "../../domain/nam
 import type { RetryDefaults } from "../../domain/retry.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { ActionsPort } from "../../evreg.ts";
-import { checkSchema } from "../../schema/check.ts";
+import { checkSchema, type FilteredAction } from "../../schema/check.ts";
 import { pointerSteps } from "../../json/field-path.ts";
 import { isOfListener } from "../listen/subscriptions.ts";
 import { type Declarations, type Declared, keyOf, nameOf, problemOf } from "./declarations.ts";
@@ -79,22 +79,25 @@ export async function planFor(
 ): Promise<Plan> {
   const existing: Readonly<Record<DeclaredKind["list"], readonly Values[]>> = registry;
   const problems: Problem[] = [];
-  const known = new Set(
-    // A token may read a subscription and not the action it is to.
-    [...existing.actions, ...existing.subscriptions, ...declared.actions.map(({ values }) => values)].map(
-      (record) => record["action"],
-    ),
+  const actionsByName = new Map(
+    [...existing.actions, ...declared.actions.map(({ values }) => values)].map((one) => [one["action"], one]),
   );
+  // A token may read a subscription and not the action it is to.
+  const subscribed = new Set(registry.subscriptions.map(({ action }) => action));
   for (const { values, place } of declared.subscriptions) {
     const action = String(values["action"]);
-    if (isPattern(action) || known.has(action)) continue;
+    if (isPattern(action) || actionsByName.has(action) || subscribed.has(action)) continue;
     const message = `there is no action ${action}, or none that this token may read, and no file declares it`;
     problems.push({ place: place(["action"]), message });
   }
   const stepsFor = (kind: DeclaredKind): Step[] => {
     const byKey = new Map(existing[kind.list].map((record) => [keyOf(kind, record), record]));
     return declared[kind.list]
-      .flatMap((record) => stepsTo(record, byKey.get(keyOf(kind, record.values)), registry.retries, problems))
+      .flatMap((record) => {
+        const { values } = record;
+        const filtered = kind === SUBSCRIPTION ? actionsByName.get(values["action"]) : undefined;
+        return stepsTo(record, byKey.get(keyOf(kind, values)), registry.retries, problems, filtered);
+      })
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   };
   const actions = stepsFor(ACTION);
@@ -138,12 +141,16 @@ function isEnd({ noun, operation, changes }: Step): boolean {
   return noun === "action" && operation === "change" && changes.every(({ member }) => END.has(member));
 }
 
-/** The steps to one declared record: none where it is as declared. */
+/**
+ * The steps to one declared record: none where it is as declared.
+ * @param filtered the action that a subscription is to
+ */
 function stepsTo(
   record: Declared,
   existing: Values | undefined,
   retries: RetryDefaults | undefined,
   problems: Problem[],
+  filtered: Values | undefined,
 ): Step[] {
   const { kind, values, place, bearerToken } = record;
   const all = changesOf(record, existing, retries);
@@ -154,7 +161,7 @@ function stepsTo(
     if (existing === undefined && kind === ACTION) {
       collectRefusal(() => checkNewActionName("action", values["action"]), record, problems);
     }
-    const warnings = schemaWarnings(changes, record, problems);
+    const warnings = schemaWarnings(changes, record, problems, filtered);
     const body = existing === undefined ? withoutEnds(values) : changedBody(kind, existing, changes);
     // A bearer value that is there already stays: no answer contains it, so it cannot be compared with a file.
     const token = body["bearer"] === "own" ? bearerToken : undefined;
@@ -259,14 +266,20 @@ interface PlacedWarning extends SchemaWarning {
  * Checks the schemas that are to be sent. Those that the service has already are not checked again: compiling hundreds
  * takes longer than all the rest of a plan that changes nothing.
  */
-function schemaWarnings(changes: readonly Change[], record: Declared, problems: Problem[]): PlacedWarning[] {
+function schemaWarnings(
+  changes: readonly Change[],
+  record: Declared,
+  problems: Problem[],
+  filtered: Values | undefined,
+): PlacedWarning[] {
   const warnings: PlacedWarning[] = [];
   const sent = valuesOf(changes);
   for (const member of SCHEMAS) {
     const schema = sent[member] ?? null;
     if (schema === null) continue;
     const check = () => {
-      for (const { pointer, message } of checkSchema(schema, member).warnings) {
+      for (const { pointer, message } of checkSchema(schema, member, filtered as FilteredAction | undefined)
+        .warnings) {
         warnings.push({ pointer, message, place: record.place([member, ...pointerSteps(pointer)]) });
       }
     };

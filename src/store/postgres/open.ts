@@ -28,6 +28,7 @@ export interface PostgresOptions extends StoreOptions {
 }
 
 const STATEMENT_TIMEOUT_MS = 30_000;
+const TRY_AGAIN_MS = 1_000;
 
 /**
  * Opens a database of PostgreSQL, as one of several who may have it open: makes evreg's tables in the schema `evreg` where there are
@@ -117,5 +118,7 @@ function openFailure(error: unknown): unknown {
   const code = error.kind === "refused" ? "usage" : "unavailable";
   const advice = code === "usage" ? "" : " See whether it runs, and whether its address is right.";
   const message = `The database cannot be opened: ${error.message}.${advice}`;
-  return new EvregError(code, message, {}, { cause: error });
+  const failure = new EvregError(code, message, {}, { cause: error });
+  if (error.kind === "away") failure.retryAfterMs = TRY_AGAIN_MS;
+  return failure;
 }
