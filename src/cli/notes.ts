@@ -101,19 +101,11 @@ export async function notePaused(evreg: Evreg, { status, subscription_id: id }: 
   note(`Subscription ${id} is paused: the replay waits until it is active again: ${resume}`);
 }
 
-/**
- * Says that what was put into a folder without a server is safe there, and goes nowhere yet.
- * @param what the sentence's subject, such as `Its deliveries`
- * @param isWaiting called only where no engine runs
- */
-export async function noteUndelivered(
-  evreg: Evreg,
-  what: string,
-  isWaiting: () => boolean | Promise<boolean>,
-): Promise<void> {
+/** Says that what was put into a folder without a server is safe there, and goes nowhere yet. */
+export async function noteUndelivered(evreg: Evreg): Promise<void> {
   const health = await evreg.health().catch(() => undefined);
-  if (health?.data.engine !== "stopped" || !(await isWaiting())) return;
-  note(`${what} wait for a server on this data folder: ${await serverCommand(evreg)}`);
+  if (health?.data.engine !== "stopped") return;
+  note(`What is to be delivered waits for a server on this data folder: ${await serverCommand(evreg)}`);
 }
 
 function isForDevelopment({ handler }: Subscription): boolean {

@@ -69,7 +69,7 @@ export const DeliveriesRetry = recordCommand(DELIVERIES, "retry", {
       note(
         `Delivery ${rowid} is held: it waits until subscription ${subscription} is active again: ${nextCommand(`subscriptions update ${subscription} --active`)}`,
       );
-    } else await noteUndelivered(evreg, "Deliveries", () => true);
+    } else await noteUndelivered(evreg);
   },
 });
 

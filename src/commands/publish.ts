@@ -7,9 +7,6 @@ import { usageError } from "../cli/usage-errors.ts";
 import { EVENTS, PUBLISHED_RECORD } from "../cli/views/events.ts";
 import type { Evreg } from "../evreg.ts";
 
-/** Each holds up to 1 MiB of lines and as much of their answer. */
-const MAX_REQUESTS = 32;
-
 /** What the keys of a bulk's lines begin with: as a key is, and with room for the number of a line behind it. */
 const BULK_KEY = /^[\x20-\x7e]{1,200}$/;
 
@@ -27,13 +24,10 @@ export class Publish extends TargetCommand {
 
 With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}; the key is optional. Files may have any length. stderr gets each refused line with its number and the reason, and the exit code of that run is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json: accepted are those published and those replayed, which were there already. While a server cannot take more, the command waits, for two minutes at most.
 
-With --idempotency-key each line without its own key gets one that is made of this KEY and the line's number. So the same command can be given again after whatever has ended it, and when refused lines were corrected or lines added: no line is stored twice. A line that was changed since it was published is refused.
-
-Events are stored in the order of the lines. With --concurrency above 1 that holds only roughly, and large files take less time.`;
+With --idempotency-key each line without its own key gets one that is made of this KEY and the line's number. So the same command can be given again after whatever has ended it, and when refused lines were corrected or lines added: no line is stored twice. A line that was changed since it was published is refused. Events are stored in the order of the lines.`;
   static override usage = [
     "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
     "publish ACTION --file FILE|-",
-    "publish --batch FILE|- [--idempotency-key KEY] [--rejects FILE] [--concurrency NUMBER]",
     "publish --batch FILE|- [--idempotency-key KEY] [--on-error continue|stop | --atomic]",
   ];
   static override examples = examples(`evreg publish order.created '{"id": 7, "total": 12.5}'`, {
@@ -42,7 +36,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
     "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over": `evreg publish order.created '{"id": 7}' --wait --timeout 60`,
     "A file of events, one a line": "evreg publish --batch events.ndjson",
     "A large file, by a command that can be given again whatever happens":
-      "evreg publish --batch events.ndjson --idempotency-key orders-2026 --rejects refused.ndjson --concurrency 4",
+      "evreg publish --batch events.ndjson --idempotency-key orders-2026 --json 2> refused.ndjson",
     "All of a small file, or nothing": "evreg publish --batch events.ndjson --atomic",
   });
   static override args = {
@@ -59,7 +53,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
     timeout: timeoutFlag,
     batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
     "on-error": choiceFlag(
-      "At a refused line: go on with the next (the default), or publish nothing after it.",
+      "At a refused line: go on with the next (the default), or end before the batch that has it.",
       ["continue", "stop"],
       { dependsOn: ["batch"], exclusive: ["atomic"] },
     ),
@@ -67,14 +61,6 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       summary: "All lines or none; at most 1,000 lines and 16 MiB.",
       dependsOn: ["batch"],
     }),
-    rejects: textFlag("File for the refused lines, each with its number and the reason (NDJSON).", "FILE", {
-      dependsOn: ["batch"],
-      exclusive: ["atomic"],
-    }),
-    concurrency: numberFlag(
-      `Requests under way at once, up to ${MAX_REQUESTS}; 1 (the default) keeps the order of the lines.`,
-      { min: 1, max: MAX_REQUESTS, dependsOn: ["batch"], exclusive: ["atomic"] },
-    ),
   };
 
   async run(): Promise<number> {
@@ -84,23 +70,12 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       if (args.action !== undefined) {
         throw usageError("With --batch each line names its own action; leave the arguments out.");
       }
-      const { batch: path, atomic, rejects, "on-error": onError = "continue" } = flags;
-      const { concurrency = 1, "idempotency-key": key } = flags;
-      if (onError === "stop" && concurrency > 1) {
-        throw usageError("--on-error stop publishes one request after the other; leave --concurrency out.");
-      }
+      const { batch: path, atomic, "on-error": onError = "continue", "idempotency-key": key } = flags;
       if (key !== undefined && !BULK_KEY.test(key)) {
         throw usageError("--idempotency-key: must be 1 to 200 printable ASCII characters with --batch.");
       }
-      const bulk = {
-        path,
-        key,
-        rejects,
-        concurrency,
-        onError: atomic ? ("atomic" as const) : onError,
-        output,
-      };
-      const input = await openBulk(bulk);
+      const bulk = { path, key, onError: atomic ? ("atomic" as const) : onError, output };
+      const input = await openBulk(path);
       const act = (evreg: Evreg) => publishBulk(evreg, input, bulk);
       // There may be no target to publish to.
       return this.withTarget(flags, act, { creates: "data" }).finally(() => input.stream.destroy());

@@ -67,7 +67,7 @@ test("twenty refused lines are printed, and the others counted; JSON output has 
   expect(table.code).toBe(7);
   expect(toldLines(table.stderr)).toEqual(Array.from({ length: 20 }, (_, at) => at + 2));
   const [rest, counts] = table.stderr.trimEnd().split("\n").slice(-2);
-  expect(rest).toBe("1,180 more lines refused; --output jsonl shows each refused line.");
+  expect(rest).toBe("1,180 more lines refused; --json shows each refused line.");
   expect(counts).toMatch(/^1 event published, 1,200 lines refused\./);
   expect(jsonLines(jsonl.stderr)).toHaveLength(1_200);
 });
@@ -124,26 +124,24 @@ test("in JSON output, accepted events go to stdout and refusals to stderr, one J
   expect((await json(BATCH, { input: line(name, 1) })).meta).toEqual(counts);
 });
 
-test("--on-error stop publishes everything before the first refused line and nothing after it", async () => {
-  const [early, late] = [await action("batch.stop.early"), await action("batch.stop.late")];
-  const lateBad = [line(late, 1), line(late, 2), line("no.such", 3), line(late, 4), "not json"].join("\n");
+test("--on-error stop ends before the batch of the first refused line", async () => {
+  const name = await action("batch.stop");
+  const lines = Array.from({ length: 600 }, (_, id) => line(name, id));
+  const input = lines.with(550, line("no.such", 1)).join("\n");
   const stop = `${BATCH} --on-error stop`;
   const stopped =
-    /Stopped at line 3; nothing after it was published\..*Fix it, then continue with: tail -n \+3 FILE \| evreg publish --batch -/;
-  await expectEach([
-    [stop, 7, undefined, stopped, { input: withBadLines(early) }],
-    [stop, 7, undefined, stopped, { input: lateBad }],
-  ]);
-  expect(await idsOf(early)).toEqual([1]);
-  expect(await idsOf(late)).toEqual([1, 2]);
+    /^Line 551: .*\n500 events published, 1 line refused\. Stopped after line 500\. Fix it\. Continue with: tail -n \+501 FILE \| evreg publish --batch -\n$/;
   const keyed = `${stop} --idempotency-key stopped`;
-  const again = /Fix it, then give the same command again: no line is stored twice\./;
-  const further = /2 events published, 2 already there, 1 line refused\. Stopped at line 5;/;
-  const mended = lateBad.split("\n").toSpliced(2, 1, line(late, 3)).join("\n");
+  const again = /Stopped after line 500\. Fix it\. Give the same command again: no line is stored twice\./;
+  const mended = "100 events published, 500 already there, 0 lines refused.\n";
   await expectEach([
-    [keyed, 7, undefined, again, { input: lateBad }],
-    [keyed, 7, undefined, further, { input: mended }],
+    [stop, 7, undefined, stopped, { input }],
+    [stop, 7, undefined, /Nothing was published: 3 lines refused\. Fix them/, { input: withBadLines(name) }],
+    [keyed, 7, undefined, again, { input }],
+    [keyed, 0, undefined, mended, { input: lines.join("\n") }],
   ]);
+  expect(await idsOf(name)).toHaveLength(500);
+  expect((await served.evreg.events.list({ action: name, limit: 1 })).meta.total).toBe(500 + 600);
 });
 
 test("--atomic publishes all lines or none", async () => {

@@ -70,7 +70,6 @@ test.runIf(process.platform === "linux")(
     const reason = "loop c(?:annot|ould not) be (?:read|written) \\(ELOOP";
     await expectEach([
       ["config example -o loop", 1, "", new RegExp(`^Error: ${reason}`)],
-      ["publish --batch - --rejects loop", 2, "", new RegExp(`^Error: --rejects: ${reason}`)],
       ["config check loop", 2, "", /^Error: The configuration file \S+loop cannot be read \(ELOOP\)/],
     ]);
     const apply = `"$0" bin/run.js apply --dry-run --data "$1" -f <(echo "actions: 7")`;

@@ -42,8 +42,6 @@ const MISTAKES: readonly (readonly [line: string, named: RegExp])[] = [
   ["events --action", /--action needs a value\./],
   ["events --order up", /--order: must be one of asc, desc; not "up"\./],
   ["events --limit many", /--limit: takes a whole number, not "many"/],
-  ["publish --batch - --concurrency 33", /from 1 to 32, not 33\./],
-  ["publish --batch - --on-error stop --concurrency 2", /leave --concurrency out/],
   // The key of a bulk: empty, as from a variable that is not set; one that no line could have; without room for a number.
   ["publish --batch - --idempotency-key ", /-key: must be 1 to 200 printable ASCII characters with --batch/],
   ["publish --batch - --idempotency-key é", /1 to 200 printable/],

@@ -52,10 +52,6 @@ describe.skipIf(missing !== undefined)(
           await makeData(join(folder, "data"), NOWHERE, 50);
           mkdirSync(join(folder, "out"));
           writeFileSync(join(folder, "out/old.db"), "a backup of last week");
-          writeFileSync(
-            join(folder, "out/events.ndjson"),
-            `{"action":"load.sent","payload":{"n":"none"}}\n`.repeat(20),
-          );
         });
         const { folder } = recording;
         const told = new ReportedFiles(recording);
@@ -84,8 +80,6 @@ describe.skipIf(missing !== undefined)(
         await run("export --output-file out/registry.yaml", ["out/registry.yaml"]);
         await run("config example --output-file out/evreg.config.yaml", ["out/evreg.config.yaml"]);
         await run("actions types --out out/types.ts", ["out/types.ts"]);
-        const refused = "out/refused.ndjson";
-        await run(`publish --batch out/events.ndjson --rejects ${refused}`, [refused], 7);
         const secrets = "out/secrets.ndjson";
         writeFileSync(join(folder, "out/more.yaml"), MORE);
         await run(`apply --file out/more.yaml --secrets-file ${secrets}`, [secrets]);

@@ -133,28 +133,6 @@ export async function publishBatch(
   return { accepted, events: data.filter((event) => event !== null), replayed, refused };
 }
 
-/**
- * Publishes what comes before the first refused line, and nothing after it. All is sent as all-or-nothing; when that is
- * refused, the lines before the refused one are sent again.
- */
-export async function publishUntilRefused(
-  batch: readonly BatchEntry[],
-  publish: PublishItems,
-  options: BatchOptions,
-): Promise<BatchOutcome> {
-  let rest = batch;
-  let refused: BatchOutcome["refused"] = [];
-  while (rest.length > 0) {
-    const outcome = await publishBatch(rest, publish, { ...options, atomic: true });
-    const [first] = outcome.refused;
-    if (first === undefined) return { ...outcome, refused };
-    refused = [first];
-    const end = rest.findIndex(({ line }) => line === first.line);
-    rest = rest.slice(0, end);
-  }
-  return { accepted: 0, events: [], replayed: 0, refused };
-}
-
 /** One request is retried for so long. Nothing is lost when this ends, and a person wants to know. */
 const RETRY_WINDOW_MS = 120_000;
 const FIRST_WAIT_MS = 250;
@@ -184,10 +162,10 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
       let failure: EvregError | undefined;
       try {
         const result = await publish(items, how);
-        wasThere = true;
         // Some items can fail by the store while others are stored; with keys all of them can be sent again.
         failure = isKeyed ? storeFailure(result) : undefined;
         if (failure === undefined) {
+          wasThere = true;
           isLogged = false;
           return result;
         }
@@ -195,24 +173,20 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
         if (!(error instanceof EvregError)) throw error;
         failure = error;
       }
-      wasThere ||= isFromServer(failure);
+      wasThere ||= failure.code !== "unreachable";
       untilMs ??= nowMs() + RETRY_WINDOW_MS;
       const waitMs = Math.max(failure.retryAfterMs ?? 0, Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** tries));
       const isSafe = wasThere && (isKeyed || isCertain(failure));
       if (!isPassing(failure) || !isSafe || nowMs() + waitMs > untilMs || signal.aborted) throw failure;
-      if (!isLogged) log(`${reason(failure)} Trying again for ${RETRY_WINDOW_MS / 60_000} minutes.`);
+      if (!isLogged) {
+        log(`${escapeControl(failure.message)} Trying again for ${RETRY_WINDOW_MS / 60_000} minutes.`);
+      }
       isLogged = true;
       await sleep(waitMs).catch(() => {
         throw failure;
       });
     }
   };
-}
-
-/** Leaves out the advice for those who do not try again by themselves. */
-function reason({ code, message, details: { cause, status } }: EvregError): string {
-  if (code !== "unreachable" || (cause ?? status) === undefined) return escapeControl(message);
-  return `The server did not answer (${String(cause ?? status)}).`;
 }
 
 function storeFailure({ errors }: BatchResult): EvregError | undefined {
@@ -231,15 +205,6 @@ const NEVER_SENT = new Set<unknown>([
   "EHOSTUNREACH",
   "ENETUNREACH",
 ]);
-
-const CONNECTION_BROKEN = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "TimeoutError"]);
-/** A proxy whose server is down answers with these. Any other answer that is not evreg's is probably that of the wrong server. */
-const GATEWAY_STATUSES = new Set<unknown>([429, 502, 503, 504]);
-
-/** Whether a failure shows that a server is there. */
-function isFromServer({ code, details: { cause, status } }: EvregError): boolean {
-  return code !== "unreachable" || CONNECTION_BROKEN.has(cause) || GATEWAY_STATUSES.has(status);
-}
 
 /** Whether a failure means that nothing was stored, as a refusal of the whole batch does. */
 export function isCertain(failure: unknown): boolean {

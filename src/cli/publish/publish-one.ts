@@ -31,12 +31,7 @@ export async function publishOne(evreg: Evreg, event: NewEvent, options: Publish
   if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
   if (options.wait) return waitAndReport(evreg, data, options);
   await printEvent(data, options);
-  if (options.output.format === "table") {
-    await noteUndelivered(evreg, "Its deliveries", async () => {
-      const deliveries = await evreg.events.deliveries(data.rowid).catch(() => undefined);
-      return deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held") === true;
-    });
-  }
+  if (options.output.format === "table") await noteUndelivered(evreg);
   return EXIT.done;
 }
 
