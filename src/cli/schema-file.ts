@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import type { Schemata } from "../domain/action.ts";
-import { asEvregError, EvregError, messageOf } from "../domain/error.ts";
+import { EvregError, messageOf } from "../domain/error.ts";
 import { encodeJson, parseJson } from "../json/raw-json.ts";
-import { pathNamed, pointerTo } from "../json/field-path.ts";
-import { isJsonText, readInput, textFault } from "./io/input.ts";
+import { pathNamed, pointerSteps, pointerTo } from "../json/field-path.ts";
+import { readInput } from "./io/input.ts";
 import { MEMBER_SEARCH_FORM, memberSearch } from "../domain/words/member-search.ts";
 import { usageError } from "./usage-errors.ts";
 
@@ -17,38 +17,24 @@ export async function readSchema(path: string): Promise<Schemata> {
 /** Reads a schema, with a way to find on which line of the file a JSON pointer leads. */
 export async function readSchemaSource(path: string): Promise<{
   readonly schemata: Schemata;
-  readonly lineOf: () => Promise<(pointer: string) => number>;
+  readonly lineOf: (pointer: string) => number;
 }> {
-  const bytes = await readInput(path);
-  const lineOf = async () => (await import("./registry/documents.ts")).lineFinder(bytes.toString("utf8"));
-  return { schemata: await schemataOf(path, bytes), lineOf };
-}
-
-/** @param path the file, or the flag whose value holds it */
-export async function schemataOf(path: string, bytes: Buffer): Promise<Schemata> {
-  const value = await parse(path, bytes);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
-  const form = 'a JSON Schema is an object such as {"type": "object"}';
-  throw new EvregError("invalid", `${nameOf(path)} holds no schema: ${form}.`);
-}
-
-async function parse(path: string, bytes: Buffer): Promise<unknown> {
-  const name = nameOf(path);
-  if (!isJsonText(path, bytes.toString("utf8"))) {
-    const { parseFile } = await import("./registry/documents.ts");
-    const document = parseFile(name, bytes);
-    if (!("problem" in document)) return document.value;
+  // YAML takes its time to load.
+  const { parseFile } = await import("./registry/documents.ts");
+  const document = parseFile(nameOf(path), await readInput(path));
+  if ("problem" in document) {
     const { place, line, message } = document.problem;
     throw new EvregError("malformed", `${place}: ${message}`, { line });
   }
-  const fault = textFault(bytes);
-  if (fault !== undefined) throw new EvregError("malformed", `${name}: ${fault}`);
-  try {
-    return parseJson(bytes);
-  } catch (error) {
-    const { code, message, details } = asEvregError(error);
-    throw new EvregError(code, `${name}: ${message}`, details);
-  }
+  const { value, lineOf } = document;
+  return { schemata: schemataOf(nameOf(path), value), lineOf: (pointer) => lineOf(pointerSteps(pointer)) };
+}
+
+/** @param name of the file, or of the flag whose value holds it */
+export function schemataOf(name: string, value: unknown): Schemata {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
+  const form = 'a JSON Schema is an object such as {"type": "object"}';
+  throw new EvregError("invalid", `${name} holds no schema: ${form}.`);
 }
 
 /**

@@ -32,7 +32,7 @@ export class ActionsCheck extends TargetCommand {
     const verdict = answer.data;
     await this.outputFor(flags).text(answer, async () => {
       const file = flags.schema === "-" ? "stdin" : flags.schema;
-      const checked = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ mode }) };
+      const checked = { action: args.name, file, lineOf, ...definedOnly({ mode }) };
       return verdictText(verdict, checked);
     });
     return verdict.compatible && (verdict.replay?.failed ?? 0) === 0 ? EXIT.done : EXIT.breaking;

@@ -1,13 +1,12 @@
 import { BaseCommand, ConfigCommand, examples } from "../cli/base-command.ts";
 import { optionalArg, outputFileFlags, textFlag } from "../cli/flags.ts";
-import { isPipe, writeFile } from "../cli/io/files.ts";
+import { writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
 import { plainCommand } from "../cli/target/next-command.ts";
 import { note } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
 import { escapeControl, escapeControlKeepingLines, wrap } from "../cli/io/text.ts";
 import { contextFor, readSettings } from "../cli/target/target.ts";
-import { usageError } from "../cli/usage-errors.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS, type ConfigKey } from "../config/keys.ts";
 import { type ShownKey, shownKeys } from "../config/values.ts";
@@ -105,14 +104,7 @@ function uselessRetries({ delivery }: Config): readonly string[] {
 async function loadChecked(file: string | undefined): Promise<LoadedConfig> {
   const cwd = process.cwd();
   if (file === undefined) return loadConfig({ env: process.env, cwd });
-  if (file !== "-") {
-    // A pipe without a writer would be waited for.
-    if (isPipe(file))
-      throw usageError(
-        `${file} is a pipe, and only files are read; give what it holds on stdin: evreg config check -`,
-      );
-    return loadConfig({ env: {}, cwd, configFile: file });
-  }
+  if (file !== "-") return loadConfig({ env: {}, cwd, configFile: file });
   const text = (await readInput(file)).toString("utf8");
   return loadConfig({ env: {}, cwd, configText: { name: "stdin", text } });
 }

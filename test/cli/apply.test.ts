@@ -216,7 +216,7 @@ subscriptions:
     handler: ${HANDLER}
 `;
   const exporting = `export --application ${application}`;
-  const none = `Error: No action and no subscription is of the application ${application}x. Did you mean ${application}?\n`;
+  const none = `Error: No action and no subscription is of the application ${application}x. See which there are: evreg actions, evreg subscriptions\n`;
   expect(JSON.parse((await run(`${exporting} --json`)).stdout)).toEqual(JSON.parse(registry(["id"], "one")));
   await expectEach([
     [exporting, 0, yaml, ""],

@@ -11,7 +11,7 @@ const CLEARED = "\u001b[0J";
 
 /** util-linux's `script` gives a command a terminal of its own. */
 const SCRIPT = "/usr/bin/script";
-const { folder, at, read, write, run, json, expectEach } = useFolder();
+const { folder, at, write, run, json, expectEach } = useFolder();
 
 interface Session {
   readonly code: number | null;
@@ -48,7 +48,6 @@ function onTerminal(
 /** Types these keys once something is asked for. */
 const answering = (question: string, keys: string) => (text: string) =>
   text.includes(question) ? keys : undefined;
-const atPrompt = (keys: string) => answering("Token (", keys);
 const asking = (keys: string) => answering("[y/N]", keys);
 
 /** A file that declares these subscriptions. */
@@ -77,14 +76,10 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(yes).toMatchObject({ code: 0, text: expect.stringContaining("Deleted.") });
   });
 
-  test("a token is prompted for, and not shown", async () => {
-    const add = "context add prod --url http://127.0.0.1:9 --no-check --token-file -";
-    const { code, text } = await onTerminal(80, add, atPrompt("evreg_secret\r"));
-    expect(code).toBe(0);
-    expect(text).not.toContain("evreg_secret");
-    expect(JSON.parse(read("settings/contexts/prod.json"))).toMatchObject({ token: "evreg_secret" });
-    expect(await onTerminal(80, `${add} --replace`, atPrompt("\u0004"))).toMatchObject({ code: 2 });
-    expect(await onTerminal(80, `${add} --replace`, atPrompt("\u0003"))).toMatchObject({ code: 130 });
+  test("a token is not typed on a terminal, which would show it", async () => {
+    const { code, text } = await onTerminal(100, "events --token-file -");
+    expect(code).toBe(2);
+    expect(text).toContain("name a file, or pipe the value in");
   });
 
   test("a bulk shows its progress, and restores the terminal", async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { appendFileSync, closeSync, fchmodSync, fstatSync, lstatSync, openSync, statSync } from "node:fs";
+import { appendFileSync, closeSync, fchmodSync, fstatSync, lstatSync, openSync } from "node:fs";
 import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import type { Backup } from "../../domain/operations.ts";
@@ -10,25 +10,6 @@ import { exitOnSignal, removeUntilGone } from "./interruption.ts";
 import { withProgress } from "./progress.ts";
 import { escapeControl } from "./text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
-
-/** Whether it is a pipe with a name. What cannot be looked at is not: opening it says why. */
-export function isPipe(path: string): boolean {
-  try {
-    return statSync(path).isFIFO();
-  } catch {
-    return false;
-  }
-}
-
-/**
- * Refuses a pipe with a name. To open it would hold the whole process, and Ctrl-C with it, until somebody opens its other end;
- * that of a shell's `<(command)` is open.
- * @param instead what to type
- */
-export function mustNotBePipe(path: string, instead: string): void {
-  if (/^\/(?:dev\/(?:fd|std)|proc\/)/.test(path) || !isPipe(path)) return;
-  throw usageError(`${escapeControl(path)} is a pipe, which may never have another end; ${instead}.`);
-}
 
 /**
  * Writes a text to the disk, or into a device. A file that holds the same already stays as it is, so that no build
@@ -42,7 +23,6 @@ export async function writeFile(
   { force }: { readonly force: boolean },
 ): Promise<void> {
   mustNotBeDataFile(path);
-  mustNotBePipe(path, "write to stdout, and send that there: > PIPE");
   if ((await stat(path).catch(() => undefined))?.isFile() === true) {
     if ((await readFile(path, "utf8").catch(() => undefined)) === text) return;
     if (!force) throw isThere(path);
@@ -156,24 +136,22 @@ function writeFailure(error: unknown, path: string): unknown {
   return new EvregError("unavailable", message, {}, { cause: error });
 }
 
-/** A file that a flag names, with a JSON record a line, which only its owner can read. */
+/** A file with a JSON record a line, which only its owner can read. Records are added behind those that it holds. */
 export class RecordFile {
   readonly #flag: string;
   readonly #path: string;
   readonly #file: number;
 
   /**
-   * @param flag such as `--rejects`
-   * @param mode `a` adds to what the file holds, `w` replaces it
+   * @param flag that names the file, such as `--secrets-file`
    * @throws EvregError `usage` for a path that cannot be written
    */
-  constructor(flag: string, path: string, mode: "a" | "w") {
+  constructor(flag: string, path: string) {
     this.#flag = flag;
     this.#path = path;
     mustNotBeDataFile(path);
-    mustNotBePipe(path, "name a file");
     try {
-      this.#file = openSync(path, mode, 0o600);
+      this.#file = openSync(path, "a", 0o600);
       // A device such as /dev/null has no mode to set.
       if (fstatSync(this.#file).isFile()) fchmodSync(this.#file, 0o600);
     } catch (error) {
@@ -181,26 +159,18 @@ export class RecordFile {
     }
   }
 
-  /** @throws EvregError `unavailable` */
+  /** Has the disk hold a record. @throws EvregError `unavailable` */
   add(record: object): void {
-    this.#try(() => appendFileSync(this.#file, `${encodeJson(record)}\n`));
-  }
-
-  /** Has the disk hold what was added. @throws EvregError `unavailable` */
-  sync(): void {
-    this.#try(() => syncFile(this.#file, this.#path));
+    try {
+      appendFileSync(this.#file, `${encodeJson(record)}\n`);
+      syncFile(this.#file, this.#path);
+    } catch (error) {
+      throw new EvregError("unavailable", this.#unwritten(error), {}, { cause: error });
+    }
   }
 
   close(): void {
     closeSync(this.#file);
-  }
-
-  #try(act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      throw new EvregError("unavailable", this.#unwritten(error), {}, { cause: error });
-    }
   }
 
   #unwritten(error: unknown): string {

@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { EvregError } from "../../domain/error.ts";
 import { usageError } from "../usage-errors.ts";
-import { mustNotBePipe, systemReason } from "./files.ts";
+import { systemReason } from "./files.ts";
 
 export interface Input {
   readonly stream: Readable;
@@ -49,7 +49,6 @@ export async function* chunksOf(stream: Readable, path: string): AsyncGenerator<
 export async function openInput(path: string): Promise<Input> {
   if (path === "-") return { stream: stdin(), size: undefined };
   try {
-    mustNotBePipe(path, "read it as stdin: - < PIPE");
     const file = await open(path);
     const stat = await file.stat();
     if (stat.isDirectory()) {

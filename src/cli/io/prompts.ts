@@ -1,6 +1,4 @@
-import { createInterface } from "node:readline";
-import { createInterface as createQuestions } from "node:readline/promises";
-import { Writable } from "node:stream";
+import { createInterface } from "node:readline/promises";
 import { BEARER_TOKEN } from "../../domain/formats.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { readInput } from "./input.ts";
@@ -19,7 +17,7 @@ export function canAsk(): boolean {
  */
 export async function refusalOf(question: string, nothing: string): Promise<number | undefined> {
   let refusal: number = EXIT.failed;
-  const terminal = createQuestions({ input: process.stdin, output: process.stderr });
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
   // While a line is read, the key arrives here instead of as a signal.
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
@@ -51,16 +49,15 @@ export async function agreementTo(
 }
 
 /**
- * What a file holds that must not stand on a command line; `-` is stdin, and what is typed there is not shown.
+ * What a file holds that must not stand on a command line; `-` is stdin, but no terminal, which would show what is typed.
  * @param flag that names the file
  * @throws EvregError `usage` for a file that cannot be read or holds nothing
  */
 export async function readCredential(flag: string, path: string): Promise<string> {
-  const isTyped = path === "-" && process.stdin.isTTY;
-  const text = isTyped
-    ? await readHidden("Token (not shown as it is typed): ")
-    : (await readInput(path)).toString("utf8");
-  const credential = text.trim();
+  if (path === "-" && process.stdin.isTTY) {
+    throw usageError(`--${flag}: a terminal shows what is typed there; name a file, or pipe the value in.`);
+  }
+  const credential = (await readInput(path)).toString("utf8").trim();
   if (credential === "") throw usageError(`--${flag}: ${path === "-" ? "the input" : path} is empty.`);
   return credential;
 }
@@ -73,24 +70,4 @@ export async function readToken(path: string): Promise<string> {
   throw usageError(
     `--token-file: ${held} must hold a token and nothing else, such as evreg_ and 36 letters and digits.`,
   );
-}
-
-/** A line typed on the terminal without being shown there; empty when it ends before one (Ctrl-D). */
-async function readHidden(prompt: string): Promise<string> {
-  // Reading through it keeps the terminal from showing what is typed; what it would show itself goes nowhere.
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });
-  // While a line is read, the key arrives here instead of as a signal.
-  terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
-  // The prompt comes only now: what is typed until then is shown.
-  process.stderr.write(prompt);
-  try {
-    return await new Promise<string>((resolve) => {
-      terminal.once("line", resolve);
-      terminal.once("close", () => resolve(""));
-    });
-  } finally {
-    terminal.close();
-    process.stderr.write("\n");
-  }
 }

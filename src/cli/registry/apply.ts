@@ -87,7 +87,7 @@ async function runOf(evreg: Evreg, { steps }: Plan, options: ApplyOptions): Prom
     );
   }
   const path = creates && secretsFile !== "-" ? secretsFile : undefined;
-  const file = path === undefined ? undefined : new RecordFile("--secrets-file", path, "a");
+  const file = path === undefined ? undefined : new RecordFile("--secrets-file", path);
   try {
     const created = (subscription: SubscriptionWithSecret) => keepSecret(subscription, file, output);
     return await executeSteps(evreg, steps, { force, signal: interruption(), created });
@@ -110,7 +110,6 @@ async function keepSecret(
   try {
     if (file !== undefined) {
       file.add({ rowid, application, subscription, action, secret });
-      file.sync();
     } else if (output.format === "table") {
       const name = nameOf(SUBSCRIPTION, { application, subscription, action });
       await writeOut(`secret of ${escapeControl(name)}: ${secret}\n`);

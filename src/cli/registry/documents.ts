@@ -1,31 +1,21 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  type LineCounter,
-  type Node,
-  type Pair,
-  type Scalar,
-  type YAMLMap,
-} from "yaml";
+import { isAlias, isMap, isScalar, isSeq, type Node } from "yaml";
 import { messageOf } from "../../domain/error.ts";
 import { MAX_ALIASES, readYaml, startOf, TOO_MANY_ALIASES } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
 import { isJsonText, readInput, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
-import { memoize } from "../../schema/memoize.ts";
-import { type FieldPath, pointerSteps } from "../../json/field-path.ts";
+import type { FieldPath } from "../../json/field-path.ts";
 import { usageError } from "../usage-errors.ts";
 import { parseText } from "../../json/parse.ts";
 
 /** What a file holds: a JSON value, and the position of each part of it. */
 export interface ParsedDocument {
   readonly value: unknown;
-  /** `shop.yaml:12`; of a missing part, the line of what it would be in. */
+  /** The line of a part, from 1; of a missing part, that of what it would be in. */
+  readonly lineOf: (path: FieldPath) => number;
+  /** `shop.yaml:12` */
   readonly place: (path: FieldPath) => string;
 }
 
@@ -59,49 +49,42 @@ export function parseFile(name: string, bytes: Buffer): Parsed {
 function parseJsonFile(name: string, bytes: Uint8Array, text: string): Parsed {
   try {
     const value = parseJson(bytes);
-    let lineOf: ((path: FieldPath) => number) | undefined;
-    const place = (path: FieldPath): string => {
-      // Finding lines takes its time, and most files have no mistakes.
-      lineOf ??= linesIn(text);
-      return `${name}:${lineOf(path)}`;
-    };
-    return { value, place };
+    let source: ReturnType<typeof readYaml> | undefined;
+    // Finding lines takes its time, and most files have no mistakes. JSON is a part of YAML.
+    return documentOf(name, value, () => (source ??= readYaml(text)));
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     return { problem: placed(name, error.line, error.message) };
   }
 }
 
+function documentOf(name: string, value: unknown, source: () => ReturnType<typeof readYaml>): ParsedDocument {
+  const lineOf = (path: FieldPath): number => lineAt(source(), path);
+  return { value, lineOf, place: (path) => `${name}:${lineOf(path)}` };
+}
+
 function placed(name: string, line: number, message: string): Problem {
   return { place: `${name}:${line}`, line, message };
 }
 
-/** @param text JSON or YAML, of which JSON is a part */
-function linesIn(text: string): (path: FieldPath) => number {
-  const { document, lines } = readYaml(text);
-  return (path) => lineAt(document, lines, path);
-}
-
 function parseYamlFile(name: string, text: string): Parsed {
-  const { document, lines, fault } = readYaml(text, { merge: true });
+  const source = readYaml(text, { merge: true });
+  const { document, fault } = source;
   const refused = (line: number, message: string): Parsed => ({
     problem: placed(name, line, `this is not the YAML evreg reads: ${message}`),
   });
   if (fault !== undefined) return refused(fault.line, fault.message);
-  const place = (path: FieldPath) => `${name}:${lineAt(document, lines, path)}`;
   try {
     const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
     const odd = notJson(value, []);
     if (odd !== undefined) {
-      return { problem: { place: place(odd), message: odd.length > MAX_LEVELS ? TOO_DEEP : NOT_JSON } };
+      const message = odd.length > MAX_LEVELS ? TOO_DEEP : NOT_JSON;
+      return { problem: placed(name, lineAt(source, odd), message) };
     }
     // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.
-    return { value: parseText(JSON.stringify(value)), place };
+    return documentOf(name, parseText(JSON.stringify(value)), () => source);
   } catch (error) {
-    return refused(
-      lineAt(document, lines, []),
-      error instanceof ReferenceError ? TOO_MANY_ALIASES : messageOf(error),
-    );
+    return refused(lineAt(source, []), error instanceof ReferenceError ? TOO_MANY_ALIASES : messageOf(error));
   }
 }
 
@@ -118,20 +101,14 @@ function notJson(value: unknown, path: FieldPath): FieldPath | undefined {
   return undefined;
 }
 
-/** Members by their names, as a document with many needs the position of each. */
-const pairsOf = memoize((map: YAMLMap): ReadonlyMap<string, Pair> => {
-  const named = map.items.filter(({ key }) => isScalar(key));
-  return new Map(named.map((pair) => [String((pair.key as Scalar).value), pair]));
-});
-
 /** The line of a part, from 1; of a missing part, that of what it would be in. */
-function lineAt(document: Document, lines: LineCounter, path: FieldPath): number {
+function lineAt({ document, lines }: ReturnType<typeof readYaml>, path: FieldPath): number {
   let node: unknown = document.contents;
   let inner = node;
   for (const step of path) {
     if (isAlias(node)) node = node.resolve(document);
     if (isMap(node)) {
-      const pair = pairsOf(node).get(String(step));
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step));
       if (pair === undefined) break;
       inner = pair.key;
       node = pair.value;
@@ -186,10 +163,7 @@ async function isDirectory(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() === true;
 }
 
-/**
- * Hidden ones, `node_modules` and schemas are left out, and links to folders are not followed.
- * @throws `usage` for what is there and no regular file: nobody typed it, and a terminal or a pipe would be waited for
- */
+/** Hidden ones, `node_modules` and schemas are left out, and links to folders are not followed. */
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true });
   const paths: string[] = [];
@@ -197,13 +171,8 @@ async function filesIn(folder: string): Promise<string[]> {
     const path = join(folder, entry.name);
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
     if (entry.isDirectory()) paths.push(...(await filesIn(path)));
-    else if (REGISTRY_FILE.test(entry.name) && !SCHEMA_FILE.test(entry.name)) {
-      const stats = await stat(path).catch(() => undefined);
-      if (stats?.isDirectory() === true) continue;
-      if (stats?.isFile() === false)
-        throw usageError(`${path} is no regular file, so it is not read; move it away.`);
+    else if (REGISTRY_FILE.test(entry.name) && !SCHEMA_FILE.test(entry.name) && !(await isDirectory(path)))
       paths.push(path);
-    }
   }
   return paths;
 }
@@ -221,10 +190,4 @@ export async function referredFile(path: string, from: string, within: string): 
     throw usageError(`${path} lies outside ${within}; a file may only refer to those in there.`);
   }
   return real;
-}
-
-/** Finds the line, from 1, of a JSON pointer in a schema's source: that of its name, for a member. */
-export function lineFinder(source: string): (pointer: string) => number {
-  const lineOf = linesIn(source);
-  return (pointer) => lineOf(pointerSteps(pointer));
 }

@@ -4,11 +4,11 @@ import type { Action } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
 import { isReservedName } from "../../domain/names.ts";
 import { SERVICE_APPLICATION } from "../../domain/service-events.ts";
-import { nearest } from "../../domain/words/nearest.ts";
 import type { Evreg } from "../../evreg.ts";
 import { writeFile } from "../io/files.ts";
 import { writeOut } from "../io/output.ts";
 import { escapeControlInJson } from "../io/text.ts";
+import { nextCommand } from "../target/next-command.ts";
 import { isOfListener } from "../listen/subscriptions.ts";
 import { keyOf } from "./declarations.ts";
 import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Values } from "./members.ts";
@@ -32,19 +32,17 @@ export async function registryOf(evreg: Evreg, application?: string): Promise<Re
     evreg.whoami(),
   ]);
   if (application !== undefined && actions.data.length === 0 && subscriptions.data.length === 0) {
-    const message = `No action and no subscription is of the application ${application}.`;
-    throw new EvregError("not_found", message, { suggestion: await nearestApplication(evreg, application) });
+    const all = `See which there are: ${nextCommand("actions")}, ${nextCommand("subscriptions")}`;
+    throw new EvregError(
+      "not_found",
+      `No action and no subscription is of the application ${application}. ${all}`,
+    );
   }
   return {
     actions: actions.data,
     subscriptions: subscriptions.data,
     retries: identity.data.retries,
   };
-}
-
-async function nearestApplication(evreg: Evreg, application: string): Promise<string | undefined> {
-  const all = await Promise.all([evreg.actions.list(), evreg.subscriptions.list()]);
-  return nearest(application, new Set(all.flatMap(({ data }) => data.map((record) => record.application))));
 }
 
 /**

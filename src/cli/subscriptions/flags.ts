@@ -5,6 +5,7 @@ import type { SubscriptionSettings } from "../../domain/subscription-settings.ts
 import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { choiceFlag, definedOnly, flagValue, textFlag } from "../flags.ts";
 import { readCredential } from "../io/prompts.ts";
+import { parseText } from "../../json/parse.ts";
 import { schemataOf, whereSchema } from "../schema-file.ts";
 import { usageError } from "../usage-errors.ts";
 import type { Field } from "../../model/field.ts";
@@ -64,7 +65,7 @@ async function filterOf(typed: readonly string[] | undefined): Promise<Schemata 
   if (typed === undefined) return undefined;
   if (typed.length === 1 && typed[0] === NONE) return null;
   const flag = "--filter";
-  return schemataOf(flag, Buffer.from(await whereSchema(flag, typed)));
+  return schemataOf(flag, parseText(await whereSchema(flag, typed)));
 }
 
 function pointerOf(text: string): string {
