@@ -15,7 +15,7 @@ const NEW = join(ROOT, "dist-new");
 const DIST = join(ROOT, "dist");
 
 rmSync(NEW, { recursive: true, force: true });
-compileLibraries();
+compileLibrary();
 const bundled = [
   ...(await bundle(
     {
@@ -40,8 +40,8 @@ writeFileSync(join(NEW, "program/LICENSES.txt"), licenses(bundled));
 rmSync(DIST, { recursive: true, force: true });
 renameSync(NEW, DIST);
 
-/** `evreg/client` and `evreg/webhook`. */
-function compileLibraries(): void {
+/** `evreg/client`. */
+function compileLibrary(): void {
   const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
   const words = [join(typescript, "bin/tsc"), "-p", join(ROOT, "tsconfig.build.json"), "--outDir", NEW];
   execFileSync(process.execPath, words, { stdio: "inherit" });

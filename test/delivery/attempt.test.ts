@@ -23,6 +23,15 @@ describe("the headers of a request", () => {
     expect(headersOf()["X-Evreg-Signature"]).toBe(`sha256=${hex}`);
   });
 
+  it("signs with the secret before too while a rotation lasts, and X-Evreg-Signature with that alone", () => {
+    const previousSecret = newSecret();
+    const rotating = headersOf({ previousSecret });
+    const { "webhook-signature": before } = headersOf({ secret: previousSecret });
+    expect(rotating["webhook-signature"]).toBe(`${headersOf()["webhook-signature"]} ${before}`);
+    const hex = createHmac("sha256", previousSecret).update(body).digest("hex");
+    expect(rotating["X-Evreg-Signature"]).toBe(`sha256=${hex}`);
+  });
+
   it("has the same id in each retry, and different ones for each subscription and event", () => {
     expect(id({ attempt: 4 })).toBe(id({}));
     expect(
