@@ -4,7 +4,6 @@ import type {
   ActionSample,
   ActionTypes,
   ActionUpdate,
-  Deprecation,
   NewAction,
   PayloadVerdict,
   RevisionQuery,
@@ -22,7 +21,15 @@ import type {
   SubscriptionAttempt,
 } from "./domain/delivery.ts";
 import type { EvregError } from "./domain/error.ts";
-import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
+import type {
+  BatchOptions,
+  BatchResult,
+  DeprecatedMeta,
+  Event,
+  EventQuery,
+  NewEvent,
+  PageMeta,
+} from "./domain/event.ts";
 import type { HandlerTest } from "./domain/webhook.ts";
 import type {
   Attention,
@@ -61,12 +68,9 @@ export interface Answer<T, M = undefined> {
 }
 
 /** An event that was published, or the earlier one with the same idempotency key. */
-export interface Published {
-  readonly data: Event;
+export interface Published extends Answer<Event, DeprecatedMeta> {
   /** True when nothing new was stored: the key was used before, with the same action and payload. */
   readonly replayed: boolean;
-  /** What is said of the action while it is deprecated. */
-  readonly deprecation?: Deprecation;
 }
 
 /**

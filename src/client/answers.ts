@@ -1,6 +1,6 @@
-import type { Deprecation } from "../domain/action.ts";
-import type { Event } from "../domain/event.ts";
+import type { DeprecatedMeta, Event } from "../domain/event.ts";
 import type { StreamedEvent } from "../domain/stream.ts";
+import type { Answer } from "../evreg.ts";
 import { bytesOf, type JsonNode, memberOf, nameOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
@@ -27,12 +27,14 @@ export function jsonOf(received: Received): unknown {
   }
 }
 
-/** `{ data: Event }`, the payload as the exact bytes that came. */
-export function eventAnswer(received: Received): { readonly data: Event } {
+/** `{ data: Event, meta? }`, the payload as the exact bytes that came. */
+export function eventAnswer(received: Received): Answer<Event, DeprecatedMeta> {
   const root = scan(received, [MEMBERS, MEMBERS]);
   const data = memberOf(received.bytes, root, "data");
   if (data?.kind !== "object") throw foreignAnswer(received);
-  return { data: eventAt(received, data) };
+  const event = { data: eventAt(received, data) };
+  const meta = memberOf(received.bytes, root, "meta");
+  return meta === undefined ? event : { ...event, meta: valueOf(received.bytes, meta) as DeprecatedMeta };
 }
 
 /** `{ data: [Event | null, …], … }`; the members beside `data` are in `rest`. */
@@ -81,20 +83,4 @@ function scan(received: Received, record: readonly number[]): JsonNode {
   } catch {
     throw foreignAnswer(received);
   }
-}
-
-/** A date as structured fields write it (RFC 9651): seconds since the epoch. */
-const DATE = /^@(\d{1,11})$/;
-const SUCCESSOR = /<(?:[^>]*\/)?actions\/([^/>]+)>; *rel="?successor-version"?/;
-
-/** What the headers of an answer say of the action that was published to. */
-export function deprecationIn({ headers }: Received, action: string): Deprecation | undefined {
-  const seconds = DATE.exec(headerText(headers["deprecation"]))?.[1];
-  if (seconds === undefined) return undefined;
-  const successor = SUCCESSOR.exec(headerText(headers["link"]))?.[1] ?? null;
-  return { action, since: new Date(Number(seconds) * 1_000).toISOString(), successor };
-}
-
-function headerText(header: string | string[] | undefined): string {
-  return [header ?? ""].flat().join(", ");
 }

@@ -3,7 +3,7 @@ import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../
 import type { BatchItem } from "../domain/publish-body.ts";
 import type { EventsPort } from "../evreg.ts";
 import { encodeJson, joinPieces, RawJson } from "../json/raw-json.ts";
-import { deprecationIn, eventAnswer, eventsAnswer } from "./answers.ts";
+import { eventAnswer, eventsAnswer } from "./answers.ts";
 import { type Channel, foreignAnswer, type Received, refusal } from "./channel.ts";
 
 const PATH = "/v1/events";
@@ -14,9 +14,7 @@ export function eventsOver(channel: Channel): Omit<EventsPort, "deliveries"> {
     async publish(input) {
       const received = await channel.send("POST", PATH, { body: encodeJson(input) });
       const replayed = received.headers["idempotency-replayed"] === "true";
-      const deprecation = deprecationIn(received, input.action);
-      const answer = { ...eventAnswer(received), replayed };
-      return deprecation === undefined ? answer : { ...answer, deprecation };
+      return { ...eventAnswer(received), replayed };
     },
     async publishBatch(items, { minimal, ...query } = {}) {
       const prefer = minimal === true ? MINIMAL : undefined;
@@ -34,7 +32,8 @@ export function eventsOver(channel: Channel): Omit<EventsPort, "deliveries"> {
       return { data: data as readonly Event[], meta: rest["meta"] as PageMeta };
     },
     async get(id) {
-      return eventAnswer(await channel.send("GET", `${PATH}/${id}`));
+      const { data } = eventAnswer(await channel.send("GET", `${PATH}/${id}`));
+      return { data };
     },
   };
 }

@@ -137,7 +137,7 @@ export class ActionsUpdate extends TargetCommand {
 export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any more.", {
   summary: "Ask the publishers of an action to use another one.",
   description:
-    "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning.",
+    "Publishing still works. Each answer says so and names the successor, and evreg publish prints a warning.",
   examples: examples("evreg actions deprecate order.created --successor order.created.v2", {
     "Undo it": "evreg actions deprecate order.created --undo",
   }),

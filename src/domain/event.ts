@@ -62,13 +62,16 @@ export interface BatchItemError extends ErrorBody {
   readonly index: number;
 }
 
-interface BatchMeta {
+/** What is said of a publish to a deprecated action. */
+export interface DeprecatedMeta {
+  readonly deprecated: readonly Deprecation[];
+}
+
+interface BatchMeta extends Partial<DeprecatedMeta> {
   readonly accepted: number;
   readonly rejected: number;
   /** How many of the accepted items have an idempotency key that stands for an event accepted before. */
   readonly replayed: number;
-  /** The deprecated actions among those of the accepted items; absent when there is none. */
-  readonly deprecated?: readonly Deprecation[];
 }
 
 export interface BatchResult {

@@ -66,7 +66,7 @@ export const ACTION = {
   deprecated: {
     change: {
       type: "boolean",
-      description: "True: whoever publishes is told to move on, by the header `Deprecation`.",
+      description: "True: whoever publishes is told to move on, by `meta.deprecated` of the answer.",
     },
     isDeclared: true,
     answer: { type: "boolean" },

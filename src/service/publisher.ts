@@ -97,7 +97,8 @@ export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
     const { ready, result, isReplayed: replayed } = one;
     if (!isAccepted(result)) throw result!;
     const { deprecation } = ready!.action;
-    return deprecation === undefined ? { data: result, replayed } : { data: result, replayed, deprecation };
+    const published = { data: result, replayed };
+    return deprecation === undefined ? published : { ...published, meta: { deprecated: [deprecation] } };
   };
 
   /** @param signal ends the long checks; what is stored by then stays */

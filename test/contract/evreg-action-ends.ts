@@ -34,23 +34,29 @@ export function actionEndsContract(open: OpenEvreg): void {
     });
 
     it("tells publishers since when an action is deprecated, and what to use instead", async () => {
-      expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
+      expect(await under.evreg.events.publish(event)).not.toHaveProperty("meta");
       const { data } = await under.evreg.actions.update(old, { deprecated: true, successor: next });
       expect(data).toMatchObject({ deprecated: true, retired: false, successor: next, revision: 1 });
       expect((await under.evreg.actions.list({ application: data.application })).data).toContainEqual(data);
-      expect(await under.evreg.events.publish(event)).toMatchObject({ replayed: false, deprecation: told });
+      expect(await under.evreg.events.publish(event)).toMatchObject({
+        replayed: false,
+        meta: { deprecated: [told] },
+      });
       const keyed = { ...event, idempotency_key: "k" };
       await under.evreg.events.publish(keyed);
-      expect(await under.evreg.events.publish(keyed)).toMatchObject({ replayed: true, deprecation: told });
+      expect(await under.evreg.events.publish(keyed)).toMatchObject({
+        replayed: true,
+        meta: { deprecated: [told] },
+      });
       await under.clock.advance(60_000);
       await under.evreg.actions.update(old, { deprecated: true, compatibility: "none" });
-      expect(await under.evreg.events.publish(event)).toMatchObject({ deprecation: told });
+      expect(await under.evreg.events.publish(event)).toMatchObject({ meta: { deprecated: [told] } });
     });
 
     it("needs no successor", async () => {
       await under.evreg.actions.update(old, { deprecated: true });
-      const { deprecation } = await under.evreg.events.publish(event);
-      expect(deprecation).toEqual({ ...told, successor: null });
+      const { meta } = await under.evreg.events.publish(event);
+      expect(meta).toEqual({ deprecated: [{ ...told, successor: null }] });
     });
 
     it("lists the deprecated actions of a batch, each once", async () => {
@@ -65,7 +71,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       await under.evreg.actions.update(old, { deprecated: true, successor: next });
       const { data } = await under.evreg.actions.update(old, { deprecated: false });
       expect(data).toMatchObject({ deprecated: false, successor: null });
-      expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
+      expect(await under.evreg.events.publish(event)).not.toHaveProperty("meta");
     });
 
     it("refuses events of a retired action, and names the successor", async () => {

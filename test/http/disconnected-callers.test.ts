@@ -73,9 +73,7 @@ test("nothing is leased to a consumer that left", async () => {
   const body = '{"wait_ms":20000}';
   const typed = `content-type: application/json\r\ncontent-length: ${body.length}`;
   const raw = await RawConnection.open(port);
-  raw.send(
-    `POST /v1/subscriptions/${pulled.rowid}/claims HTTP/1.1\r\n${headers}\r\n${typed}\r\n\r\n${body}`,
-  );
+  raw.send(`POST /v1/subscriptions/${pulled.rowid}/claims HTTP/1.1\r\n${headers}\r\n${typed}\r\n\r\n${body}`);
   await until("it to wait", async () => (await consumers()) === 1);
   raw.destroy();
   await until("it to be gone", async () => (await consumers()) === 0);

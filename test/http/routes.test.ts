@@ -138,11 +138,7 @@ async function preferring(prefer: string, ...events: readonly object[]): Promise
 }
 
 describe("headers", () => {
-  beforeAll(async () => {
-    for (const action of ["h.any", "h.old", "h.new"]) {
-      await harness.owner.actions.create({ action, application: "shop", schemata: SCHEMA });
-    }
-  });
+  beforeAll(() => harness.owner.actions.create({ action: "h.any", application: "shop", schemata: SCHEMA }));
 
   test("an idempotency key: 201, then 200 with the first event, 409 for another body", async () => {
     const key = { "idempotency-key": "order-1" };
@@ -167,17 +163,6 @@ describe("headers", () => {
     for (const other of ["return=representation", "respond-async", "x-return=minimal", "return=minimally"]) {
       expect(await preferring(other, good, bad)).toEqual([207, undefined, 2, 1]);
     }
-  });
-
-  test("publishing to a deprecated action returns the headers of RFC 9745, which name the successor", async () => {
-    expect((await publish("h.old")).headers).not.toHaveProperty("deprecation");
-    const since = Math.floor(harness.local.clock.now() / 1_000);
-    await ask("PUT /v1/actions/h.old", { deprecated: true, successor: "h.new" });
-    const { headers } = await publish("h.old");
-    expect(headers["deprecation"]).toBe(`@${since}`);
-    const [, link = ""] = /^<([^>]+)>; rel="successor-version"$/.exec(String(headers.link)) ?? [];
-    const { pathname } = new URL(link, `${harness.url}/v1/events`);
-    expect((await ask(`GET ${pathname}`)).body.data.action).toBe("h.new");
   });
 
   test("every answer has the security headers and a request id", async () => {

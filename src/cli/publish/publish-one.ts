@@ -1,6 +1,6 @@
 import { type Delivery, isFinal } from "../../domain/delivery.ts";
 import { asEvregError, EvregError } from "../../domain/error.ts";
-import { type Event, EVENT_LIMITS, type NewEvent } from "../../domain/event.ts";
+import { type DeprecatedMeta, type Event, EVENT_LIMITS, type NewEvent } from "../../domain/event.ts";
 import { parsePayload } from "../../domain/publish-body.ts";
 import type { Evreg } from "../../evreg.ts";
 import { readInput } from "../io/input.ts";
@@ -26,11 +26,11 @@ interface PublishOptions {
 
 /** Publishes an event, and waits for its deliveries if asked to. Answers the exit code. */
 export async function publishOne(evreg: Evreg, event: NewEvent, options: PublishOptions): Promise<number> {
-  const { data, replayed, deprecation } = await evreg.events.publish(event);
-  if (deprecation !== undefined) note(deprecationNote(deprecation));
+  const { data, replayed, meta } = await evreg.events.publish(event);
+  for (const deprecation of meta?.deprecated ?? []) note(deprecationNote(deprecation));
   if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
   if (options.wait) return waitAndReport(evreg, data, options);
-  await printEvent(data, options);
+  await printEvent(data, options, meta);
   if (options.output.format === "table") await noteUndelivered(evreg);
   return EXIT.done;
 }
@@ -72,7 +72,7 @@ export function payloadFrom(argument: string): Promise<RawJson> {
 async function printEvent(
   event: Event,
   { record, output }: PublishOptions,
-  meta?: { readonly outcome: PublishOutcome; readonly deliveries?: readonly Delivery[] },
+  meta?: DeprecatedMeta | { readonly outcome: PublishOutcome; readonly deliveries?: readonly Delivery[] },
 ): Promise<void> {
   return output.record(meta === undefined ? { data: event } : { data: event, meta }, record);
 }

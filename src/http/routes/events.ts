@@ -1,5 +1,4 @@
 import { invalidField } from "../../domain/error.ts";
-import type { Deprecation } from "../../domain/action.ts";
 import {
   BATCH,
   BATCH_QUERY,
@@ -18,6 +17,7 @@ import {
   parsePublishBody,
   publishBodySteps,
 } from "../../domain/publish-body.ts";
+import type { Answer } from "../../evreg.ts";
 import { EVENT_PART_BYTES, PAGE_BYTES } from "../response-budget.ts";
 import { type Chunks, type HeaderPair, joined, type Part, type Reply, replyInParts } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
@@ -36,6 +36,12 @@ import {
   type Route,
 } from "./route.ts";
 
+const DEPRECATED: JsonSchema = {
+  type: "array",
+  items: ref("Deprecation"),
+  description: "Deprecated actions among those of the accepted events; absent if there are none.",
+};
+
 /** @param failed with the members that every failure has */
 function batch(failed: boolean): JsonSchema {
   return record({
@@ -53,11 +59,7 @@ function batch(failed: boolean): JsonSchema {
           field.count,
           "Accepted items whose idempotency key had been used for the same event before.",
         ),
-        deprecated: {
-          type: "array",
-          items: ref("Deprecation"),
-          description: "Deprecated actions among the accepted items; absent if there are none.",
-        },
+        deprecated: DEPRECATED,
       },
       ["deprecated"],
     ),
@@ -65,17 +67,7 @@ function batch(failed: boolean): JsonSchema {
   });
 }
 
-const DEPRECATION_HEADERS: Readonly<Record<string, JsonSchema>> = {
-  Deprecation: {
-    type: "string",
-    pattern: "^@\\d+$",
-    description: "For a deprecated action: since when, in seconds since the epoch (RFC 9745).",
-  },
-  Link: {
-    type: "string",
-    description: 'For a deprecated action with a successor: the successor, as `rel="successor-version"`.',
-  },
-};
+const PUBLISHED: JsonSchema = one("Event", record({ deprecated: DEPRECATED }));
 
 const PREFER_HEADERS: Readonly<Record<string, JsonSchema>> = {
   Prefer: {
@@ -117,11 +109,11 @@ export const EVENT_ROUTES: readonly Route[] = [
     },
     body: NEW_EVENT,
     answers: {
-      201: { description: "The event.", schema: one("Event"), headers: DEPRECATION_HEADERS },
+      201: { description: "The event.", schema: PUBLISHED },
       200: {
         description: "The event that was published before under the same key; nothing was stored.",
-        schema: one("Event"),
-        headers: { "Idempotency-Replayed": { type: "string", enum: ["true"] }, ...DEPRECATION_HEADERS },
+        schema: PUBLISHED,
+        headers: { "Idempotency-Replayed": { type: "string", enum: ["true"] } },
       },
     },
     failures: [404, 409, 410],
@@ -130,9 +122,8 @@ export const EVENT_ROUTES: readonly Route[] = [
       const parsed = eventBodyOf(bytes, limits);
       const body = parsed instanceof Promise ? await parsed : parsed;
       const input = withKey(body, request.header(KEY_HEADER));
-      const { data, replayed, deprecation } = await evreg.events.publish(input);
-      const headers = deprecation === undefined ? [] : deprecationHeaders(deprecation);
-      return replayed ? eventReply(200, data, [REPLAYED, ...headers]) : eventReply(201, data, headers);
+      const { replayed, ...answer } = await evreg.events.publish(input);
+      return replayed ? { ...eventReply(200, answer), headers: [REPLAYED] } : eventReply(201, answer);
     },
   }),
   routeAt("POST /v1/events/batch", "publishBatch", "Publish up to 1,000 events", {
@@ -199,8 +190,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     async handle(evreg, request, { config: { limits }, responses }) {
       const id = request.id();
       return responses.answer(request, limits.payloadBytes, async () => {
-        const { data } = await evreg.events.get(id);
-        return eventReply(200, data);
+        return eventReply(200, await evreg.events.get(id));
       });
     },
   }),
@@ -256,9 +246,10 @@ function tail(event: Event): string {
   return `,"revision":${revision},"timestamped":"${timestamped}"${counts}${size}}`;
 }
 
-/** `{ data: Event }`, the payload's bytes as they came. */
-function eventReply(status: number, event: Event, headers: readonly HeaderPair[] = []): Reply {
-  return { status, body: write('{"data":', [event], "}"), headers };
+/** `{ data: Event, meta? }`, the payload's bytes as they came. */
+function eventReply(status: number, { data, meta }: Answer<Event, object | undefined>): Reply {
+  const end = meta === undefined ? "}" : `,"meta":${JSON.stringify(meta)}}`;
+  return { status, body: write('{"data":', [data], end) };
 }
 
 /** `{ data: [...], meta }` of one page of events. */
@@ -304,13 +295,4 @@ function write(start: string, events: readonly (Event | null)[], end: string, co
     }
   }
   return isSmall ? text + end : joined([...pieces, text + end]);
-}
-
-/** The headers of RFC 9745: since when, and what to use instead, as a link relative to the address of the request. */
-function deprecationHeaders({ since, successor }: Deprecation): readonly HeaderPair[] {
-  const seconds = Math.floor(Date.parse(since) / 1_000);
-  const header: HeaderPair = ["deprecation", `@${seconds}`];
-  return successor === null
-    ? [header]
-    : [header, ["link", `<actions/${successor}>; rel="successor-version"`]];
 }
