@@ -80,7 +80,8 @@ function beFree(): void {
 
 /**
  * Has the engine let go of the file, and waits for it. What the loop's last events hold is free only once it has turned, and a
- * collection may still find some statement alive, as one that began before it took it for that.
+ * collection that began before keeps what it took for alive by then, and what was made since. So one more is done behind that which
+ * took the last statement: the rows of a statement have the file as well, and nothing shows whether they are gone.
  */
 async function letGo(): Promise<void> {
   do {
@@ -88,6 +89,7 @@ async function letGo(): Promise<void> {
     await turn();
     collect();
   } while (statements.some((statement) => statement.deref() !== undefined));
+  collect();
   // Their finalizers run in the turns after the collection.
   await turn();
   await turn();
