@@ -19,7 +19,7 @@ import {
 import { DATA_FILE } from "../runtime/data-files.ts";
 import { findServer } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { holdOwnerFile, type Owner, writeOwner } from "../runtime/owner-file.ts";
+import { type Owner, writeOwner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
 import type { Service } from "../service/service.ts";
 import type { Store, StoreChange } from "../store/store.ts";
@@ -118,12 +118,7 @@ export async function compose(options: ComposeOptions) {
     // The folder has no data, but says where the server of this machine is and, once that has ended, where its data are.
     mkdirSync(config.data, { recursive: true, mode: 0o700 });
     writeOwner(config.data, owner, logger);
-    const letGo = group === undefined ? holdOwnerFile(config.data) : undefined;
-    const close = async (): Promise<void> => {
-      letGo?.();
-      await opened.close();
-    };
-    return { ...opened, close };
+    return opened;
   };
   const [store, [{ createService }, { ValidationThread }, { StatsRecorder }]] = await Promise.all([
     openStore(),

@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Logger } from "../runtime/logger.ts";
-import { holdOwnerFile } from "../runtime/owner-file.ts";
 import { programWords } from "../runtime/process.ts";
 
 // Several servers in processes of their own behind one address, on a machine with many cores. The first process listens, hands each
@@ -14,8 +13,6 @@ const RESTART_MS = 1_000;
 
 export interface ProcessesOptions {
   readonly count: number;
-  /** The data folder, which says where the server is. */
-  readonly folder: string;
   readonly logger: Logger;
   /** Resolves when all are to end. */
   readonly stop: Promise<unknown>;
@@ -59,17 +56,15 @@ export class Processes {
    * @returns the exit code of that one, which has said why; 0 otherwise
    */
   async run(): Promise<number> {
-    const { count, folder, stop } = this.#options;
+    const { count, stop } = this.#options;
     // The first one makes what all need, such as the tables and the first token.
     const code = await this.#start();
     if (code !== undefined) return code;
-    const letGo = holdOwnerFile(folder);
     for (let started = 1; started < count; started += 1) void this.#startInTheEnd();
     await stop;
     this.#isStopping = true;
     await this.#replacing;
     await Promise.all([...this.#all].map((worker) => this.#end(worker)));
-    letGo();
     return 0;
   }
 

@@ -101,7 +101,7 @@ export class Serve extends ConfigCommand {
     // A terminal signals all of several processes. The first one ends the others in its own way.
     if (number !== undefined) for (const name of ["SIGINT", "SIGHUP"]) process.on(name, () => undefined);
     if (nodes > 1 && number === undefined) {
-      const processes = new Processes({ count: nodes, folder: config.data, logger, stop: signals.first });
+      const processes = new Processes({ count: nodes, logger, stop: signals.first });
       if (!isAtTerminal) process.on("SIGHUP", () => processes.replace());
       return await processes.run();
     }

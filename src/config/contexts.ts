@@ -96,7 +96,7 @@ export class Contexts {
     changing(path, () => {
       makeFolder(this.#folder);
       checkFolder(dirname(path));
-      replaceFile(path, text, { durable: true });
+      replaceFile(path, () => text, { durable: true });
     });
   }
 

@@ -37,14 +37,19 @@ export function withFile<T>(
 
 /**
  * Replaces a file by a text in one step, readable by its owner only; when it fails, nothing remains.
+ * @param textOf makes the text, which may name the number of the new file
  * @param options `durable`: it survives a power cut once this is done, for what cannot be made again
  * @throws what the system says
  */
-export function replaceFile(path: string, text: string, options: { durable: boolean }): void {
+export function replaceFile(
+  path: string,
+  textOf: (inode: number) => string,
+  options: { durable: boolean },
+): void {
   // Where others may write too, a name that they can guess may be a link of theirs.
   const temporary = `${path}.${randomUUID()}`;
   const write = (file: number): void => {
-    writeFileSync(file, text);
+    writeFileSync(file, textOf(fstatSync(file).ino));
     if (options.durable) fsyncSync(file);
   };
   try {
@@ -128,13 +133,9 @@ export function othersMayWrite({ mode }: Pick<Stats, "mode">): boolean {
   return process.platform !== "win32" && (mode & 0o022) !== 0;
 }
 
-/** A file's content, with its owner at that moment. */
-interface OwnedText {
+/** A file's content, with its owner, its time and its number at that moment. */
+interface OwnedText extends Pick<Stats, "uid" | "mode" | "mtimeMs" | "ino"> {
   readonly text: string;
-  readonly uid: number;
-  readonly mode: number;
-  /** When it was written. */
-  readonly mtimeMs: number;
 }
 
 /**
@@ -146,7 +147,8 @@ export function readOwned(path: string, maxBytes: number): OwnedText {
   return withFile(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK, (file) => {
     const stats = fstatSync(file);
     if (!stats.isFile() || stats.size > maxBytes) throw new Error(`${path} is not a small file`);
-    return { text: readFileSync(file, "utf8"), uid: stats.uid, mode: stats.mode, mtimeMs: stats.mtimeMs };
+    const { uid, mode, mtimeMs, ino } = stats;
+    return { text: readFileSync(file, "utf8"), uid, mode, mtimeMs, ino };
   });
 }
 

@@ -6,7 +6,6 @@ import { EvregError } from "../domain/error.ts";
 import { TOKEN_FILE } from "./data-files.ts";
 import { readOwned, replaceFile } from "./files.ts";
 import {
-  assertDataOpen,
   describeOwner,
   isOwnerAlive,
   ownerFileOf,
@@ -22,12 +21,6 @@ interface FolderServer {
   readonly otherUser: number | undefined;
 }
 
-interface FindOptions {
-  readonly answerWithinMs?: number;
-  /** Whether the user named the folder. For one that evreg came upon by itself, see `assertDataOpen`. */
-  readonly isNamed?: boolean;
-}
-
 /** Its process is alive, and may be late on a busy machine, or has just written its owner file and is still starting. */
 const ANSWER_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 25;
@@ -35,14 +28,14 @@ const MAX_ANSWER_CHARACTERS = 64 * 1024;
 
 /**
  * The server that runs on this data folder, or `undefined`. One that is starting has the folder before it has an address,
- * and is waited for. A trusted owner file has its address, on this machine. Its `/health` must answer with the same instance,
- * so that a token never goes to whoever took over its port.
+ * and is waited for. A trusted owner file that was written here has its address, on this machine. Its `/health` must answer with
+ * the same instance, so that a token never goes to whoever took over its port.
  * @throws EvregError `usage` when the file names a server, but cannot be trusted; `unreachable` when the server
  * does not answer in time
  */
 export async function findServer(
   folder: string,
-  { answerWithinMs = ANSWER_WITHIN_MS, isNamed = true }: FindOptions = {},
+  { answerWithinMs = ANSWER_WITHIN_MS }: { readonly answerWithinMs?: number } = {},
 ): Promise<FolderServer | undefined> {
   const startedMs = performance.now();
   let owner = readOwner(folder);
@@ -50,12 +43,11 @@ export async function findServer(
     await sleep(LOOK_EVERY_MS);
     owner = readOwner(folder);
   }
-  if (owner?.url === undefined || !isOwnerAlive(owner)) return undefined;
+  if (owner?.url === undefined || !owner.file.isOriginal || !isOwnerAlive(owner)) return undefined;
   const { url, pid } = owner;
   const otherUser = trustOwner(folder, owner);
   const { isLocalUrl } = await import("./local-addresses.ts");
   if (!isLocalUrl(url)) return undefined;
-  if (!isNamed) assertDataOpen(folder, owner);
   const signal = AbortSignal.timeout(answerWithinMs);
   const instance = await instanceAt(url, signal).catch(() => {
     if (!signal.aborted) return undefined;
@@ -110,7 +102,7 @@ export function tokenFileOf(folder: string): string | undefined {
 /** Writes the token, readable by its owner only; it survives a power cut once this is done. */
 export function writeTokenFile(folder: string, token: string): string {
   const path = join(folder, TOKEN_FILE);
-  replaceFile(path, `${token}\n`, { durable: true });
+  replaceFile(path, () => `${token}\n`, { durable: true });
   return path;
 }
 

@@ -1,18 +1,7 @@
-import {
-  closeSync,
-  existsSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readlinkSync,
-  realpathSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from "node:fs";
+import { rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { EvregError } from "../domain/error.ts";
-import { DATA_FILE, OWNER_FILE } from "./data-files.ts";
+import { OWNER_FILE } from "./data-files.ts";
 import { isOurs, othersMayWrite, readOwned, replaceFile } from "./files.ts";
 import type { Logger } from "./logger.ts";
 
@@ -36,7 +25,10 @@ export interface Owner {
 
 /** An owner with the user, the permissions and the time of its file. */
 export interface WrittenOwner extends Owner {
-  readonly file: Pick<Stats, "uid" | "mode" | "mtimeMs">;
+  readonly file: Pick<Stats, "uid" | "mode" | "mtimeMs"> & {
+    /** Whether it was written here, and is no copy of another one, such as one that came with a cloned repository. */
+    readonly isOriginal: boolean;
+  };
 }
 
 const MAX_BYTES = 64 * 1024;
@@ -47,9 +39,9 @@ const MAX_BYTES = 64 * 1024;
  */
 export function readOwner(folder: string): WrittenOwner | undefined {
   try {
-    const { text, uid, mode, mtimeMs } = readOwned(ownerFileOf(folder), MAX_BYTES);
-    const value: unknown = JSON.parse(text);
-    return isOwner(value) ? { ...value, file: { uid, mode, mtimeMs } } : undefined;
+    const { text, uid, mode, mtimeMs, ino } = readOwned(ownerFileOf(folder), MAX_BYTES);
+    const { inode, ...owner } = JSON.parse(text) as Record<string, unknown>;
+    return isOwner(owner) ? { ...owner, file: { uid, mode, mtimeMs, isOriginal: inode === ino } } : undefined;
   } catch {
     return undefined;
   }
@@ -62,7 +54,8 @@ export function ownerFileOf(folder: string): string {
 /** Replaces the file in one step, readable by its owner only. A server only logs a failure: the lock is what counts. */
 export function writeOwner(folder: string, owner: Owner, logger: Logger): void {
   try {
-    replaceFile(ownerFileOf(folder), `${JSON.stringify(owner)}\n`, { durable: false });
+    const textOf = (inode: number): string => `${JSON.stringify({ ...owner, inode })}\n`;
+    replaceFile(ownerFileOf(folder), textOf, { durable: false });
   } catch (error) {
     if (owner.command !== "serve") return;
     logger.warn(
@@ -70,12 +63,6 @@ export function writeOwner(folder: string, owner: Owner, logger: Logger): void {
       `The file ${OWNER_FILE} cannot be written, so other commands cannot see which process has the data folder; until the next start, name this server to them with --url.`,
     );
   }
-}
-
-/** Keeps the file open, by which others see that this process serves the folder; the answer lets go of it. */
-export function holdOwnerFile(folder: string): () => void {
-  const descriptor = openSync(ownerFileOf(folder), "r");
-  return () => closeSync(descriptor);
 }
 
 /** Removes the file if it is still this instance's. */
@@ -99,8 +86,7 @@ export function isOwnerAlive({ pid }: Owner): boolean {
   }
 }
 
-function isOwner(value: unknown): value is Owner {
-  if (typeof value !== "object" || value === null) return false;
+function isOwner(value: object): value is Owner {
   const { pid, command, instance, started_at, url = "" } = value as Record<string, unknown>;
   return (
     typeof pid === "number" && [command, instance, started_at, url].every((text) => typeof text === "string")
@@ -141,63 +127,6 @@ export function folderTrustProblem(folder: string): { why: string; remedy: strin
   }
   if (!othersMayWrite(stats)) return undefined;
   return { why: `other users may write to ${folder}`, remedy: `Run: chmod 700 ${folder}` };
-}
-
-/**
- * Refuses the owner file of a folder that came from elsewhere, as with a cloned repository. Its files belong to this user and
- * name any process and address, but that process does not have the folder's data file open. Where the system does not show
- * what a process has open, the file is trusted.
- * @throws EvregError `usage`
- */
-export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
-  if (!existsSync("/proc/self/fd") || hasDataOpen(folder, pid)) return;
-  throw new EvregError(
-    "usage",
-    `Only ${ownerFileOf(folder)} names the server ${url}, and evreg cannot see that its process (${pid}) has the data of this folder open. A file that was found here may be anybody's, so nothing was sent there. If that server is meant, name it with --url or EVREG_URL, or the folder with --data or EVREG_DATA; otherwise remove that file.`,
-    { folder },
-  );
-}
-
-/**
- * Looks at the real paths that the system shows, so a link in the folder to a file that some process has open does not
- * count.
- */
-function hasDataOpen(folder: string, pid: number): boolean {
-  const real = realpathSync(folder);
-  // One whose data are in a database has this file open instead, see `holdOwnerFile`.
-  const held = new Set([join(real, DATA_FILE), join(real, OWNER_FILE)]);
-  const isData = (descriptor: string): boolean => {
-    try {
-      const path = readlinkSync(`/proc/${pid}/fd/${descriptor}`);
-      // A server still serves a file that was removed.
-      return held.has(path.replace(/ \(deleted\)$/, ""));
-    } catch {
-      // It was closed meanwhile.
-      return false;
-    }
-  };
-  try {
-    const { uid } = statSync(`/proc/${pid}`);
-    return (isOurs({ uid }) || uid === statSync(folder).uid) && readdirSync(`/proc/${pid}/fd`).some(isData);
-  } catch {
-    return false;
-  }
-}
-
-/**
- * Refuses a link that leads root into another user's folder: whoever made it could make root write there.
- * @throws EvregError `usage`
- */
-export function assertNotForeignLink(folder: string): void {
-  if (!isRoot() || lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return;
-  const { uid } = statSync(folder, { throwIfNoEntry: false }) ?? { uid: 0 };
-  if (uid === 0) return;
-  const target = realpathSync(folder);
-  throw new EvregError(
-    "usage",
-    `${folder} is a link to ${target}, which belongs to another user (${uid}), and root does not follow it. Run evreg as that user; or, if you mean that folder, name it: --data ${target}`,
-    { folder },
-  );
 }
 
 function isRoot(): boolean {

@@ -16,7 +16,7 @@ describe("start and stop", () => {
     const data = dataFolder();
     const server = await start(data);
     expect(readOwner(data)).toMatchObject({ command: "serve", pid: process.pid, url: server.url });
-    expect(await findServer(data, { isNamed: false })).toEqual({ url: server.url });
+    expect(await findServer(data)).toEqual({ url: server.url });
     const stops = Array.from({ length: 50 }, () => server.stop());
     expect(new Set(stops).size).toBe(1);
     await Promise.all(stops);

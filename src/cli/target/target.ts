@@ -144,8 +144,7 @@ async function serverFor(
     throw notMeant(sentence, inUse, remedy);
   }
 
-  const isNamed = loaded.places.has("data") && unnamedDataPlace === undefined;
-  const server = await findServer(config.data, { isNamed });
+  const server = await findServer(config.data);
   if (server === undefined) return undefined;
   // A configured token is for the server configured with it, and never goes to another user's server.
   const ours = url === undefined && server.otherUser === undefined ? configured : undefined;

@@ -20,7 +20,7 @@ import { type ErrorDetails, EvregError, type EvregErrorCode } from "../../../dom
 import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
-import { assertNotForeignLink, describeOwner, ownerFileOf, readOwner } from "../../../runtime/owner-file.ts";
+import { describeOwner, ownerFileOf, readOwner } from "../../../runtime/owner-file.ts";
 import { isKnownForm, unknownForm } from "./older-forms.ts";
 import { formOf } from "./schema.ts";
 
@@ -75,14 +75,12 @@ function isCopy(path: string): boolean {
 /**
  * Creates the folder (0700) where it is missing, and checks that it can be written to. An existing one keeps its
  * permissions.
- * @throws EvregError `usage` when the path is no folder, or a link that root does not follow; `unavailable` when it cannot
- * be written to
+ * @throws EvregError `usage` when the path is no folder; `unavailable` when it cannot be written to
  */
 export function prepareFolder(folder: string): void {
   try {
     makeFolder(folder);
     if (!statSync(folder).isDirectory()) throw notAFolder(folder);
-    assertNotForeignLink(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw error instanceof EvregError ? error : unusable(folder, error);
