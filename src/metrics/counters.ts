@@ -165,8 +165,6 @@ const COMMIT_WRITES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500];
 export interface CommitMeasures {
   /** How many writes share the transaction. */
   readonly writes: number;
-  /** How long it took from the start of the transaction until it was durable. */
-  readonly tookMs: number;
   /** How long making the transaction durable took. */
   readonly commitMs: number;
   /** How often the commit waited for the disk; 0 where a later one makes it durable. */
@@ -176,14 +174,12 @@ export interface CommitMeasures {
 /** What committing took since the start. */
 export class CommitCounts {
   readonly commitSeconds = new Histogram(COMMIT_SECONDS);
-  readonly transactionSeconds = new Histogram(COMMIT_SECONDS);
   readonly writes = new Histogram(COMMIT_WRITES);
   fsyncs = 0;
 
-  committed({ writes, tookMs, commitMs, fsyncs }: CommitMeasures): void {
+  committed({ writes, commitMs, fsyncs }: CommitMeasures): void {
     this.writes.observe(writes);
     this.fsyncs += fsyncs;
-    this.transactionSeconds.observe(tookMs / 1_000);
     this.commitSeconds.observe(commitMs / 1_000);
   }
 }

@@ -1,4 +1,4 @@
-import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { performance } from "node:perf_hooks";
 import { type Metric, Registry } from "prom-client";
 import { ATTEMPT_ERROR_CODES } from "../model/delivery.ts";
 import type { Health } from "../domain/operations.ts";
@@ -233,15 +233,6 @@ function addStreamMetrics({ counter, gauge }: Instruments, { streamed }: MetricS
   counter("evreg_stream_gaps_total", "Gaps that streams reported, by reason.", () => streamed.gaps, "reason");
 }
 
-function isUpToDate({ node }: Pick<Store, "node">): boolean {
-  try {
-    node.version();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Whether it works, and what committing takes. */
 function addStoreMetrics(
   { counter, gauge, histogram }: Instruments,
@@ -259,11 +250,6 @@ function addStoreMetrics(
     "Of the 128 parts of the subscriptions those whose deliveries this node sends: all on a data folder.",
     () => Array.from({ length: SHARDS }, (_, id) => id).filter((id) => store.node.owns(id)).length,
   );
-  gauge(
-    "evreg_node_up_to_date",
-    "1 while this node knows what others on its database have changed; it sends nothing otherwise.",
-    () => Number(isUpToDate(store)),
-  );
   counter(
     "evreg_store_fsyncs_total",
     "How often the store waited until the disk had what it wrote: for each durable transaction, and as the log restarts.",
@@ -275,22 +261,11 @@ function addStoreMetrics(
     commits.commitSeconds,
   );
   histogram(
-    "evreg_store_transaction_duration_seconds",
-    "From a transaction's beginning until it was durable.",
-    commits.transactionSeconds,
-  );
-  histogram(
     "evreg_store_commit_writes",
     "Writes of the service and the engine that one transaction carried.",
     commits.writes,
   );
 }
-
-/**
- * The time between two looks at the event loop. Each wakes the thread, which takes 65 µs where it sleeps: at 10 ms that was 6.5
- * ms a second of a server at rest.
- */
-const LOOP_CHECK_MS = 50;
 
 /** The process and the thread that answers and sends. Names that many programs share are theirs, not evreg's own. */
 function addProcessMetrics({ counter, gauge }: Instruments, { version }: MetricSources): void {
@@ -300,23 +275,6 @@ function addProcessMetrics({ counter, gauge }: Instruments, { version }: MetricS
   const about =
     "1, with the versions of evreg and Node, and the commit that evreg was built from and its date.";
   gauge("evreg_build_info", about, () => [{ value: 1, labels }]);
-  const delays = monitorEventLoopDelay({ resolution: LOOP_CHECK_MS });
-  delays.enable();
-  gauge(
-    "evreg_event_loop_delay_seconds",
-    "How late the event loop of the thread that answers and sends was since the last scrape.",
-    () => {
-      const { max } = delays;
-      const nanoseconds = { "0.5": delays.percentile(50), "0.99": delays.percentile(99), "1": max };
-      delays.reset();
-      // It measures the time between two looks.
-      const late = Object.entries(nanoseconds).map(
-        ([quantile, each]) => [quantile, Math.max(0, each / 1e9 - LOOP_CHECK_MS / 1_000)] as const,
-      );
-      return Object.fromEntries(late);
-    },
-    "quantile",
-  );
   counter(
     "evreg_event_loop_active_seconds_total",
     "Time that this thread's event loop was not waiting for anything to do.",

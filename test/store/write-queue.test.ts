@@ -15,7 +15,7 @@ const MiB = 1024 * 1024;
 /** A queue whose batches are answered by hand: each write with its call. */
 function queueByHand(changes: readonly StoreChange[] = [], seenByAll?: () => Promise<void>) {
   const sent: Sent[] = [];
-  const commit = { writes: 1, tookMs: 0, commitMs: 0, fsyncs: 1 };
+  const commit = { writes: 1, commitMs: 0, fsyncs: 1 };
   const writer: ConstructorParameters<typeof WriteQueue>[0] = {
     write: ({ calls, bytes }) =>
       new Promise((resolve, reject) => {

@@ -203,15 +203,13 @@ export class StoreWorker {
     const durable = calls.some(([name]) => this.#operation("write", name).durable === "now")
       ? "now"
       : "later";
-    const startedMs = performance.now();
     const commit = async (run: (work: Work) => Promise<readonly WireOutcome[]>): Promise<CommittedBatch> => {
       const [work, outcomes] = await connection.write(
         async (all) => [all, await run(all)] as const,
         durable,
         batch.bytes,
       );
-      const tookMs = performance.now() - startedMs;
-      return { outcomes, work, commit: { ...connection.lastCommit, writes: calls.length, tookMs } };
+      return { outcomes, work, commit: { ...connection.lastCommit, writes: calls.length } };
     };
     try {
       return await commit((work) => this.#runTogether(work, calls));
