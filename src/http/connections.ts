@@ -180,19 +180,29 @@ export function addressOf({ remoteAddress }: Socket): string | undefined {
   return address.parts.slice(0, 4).join(":");
 }
 
-const CURRENT = Symbol("the answer to the request under way");
-const NEXT = Symbol("the answer to the request behind that");
+const TURNS = Symbol("the connection's requests");
 
-type Connection = Duplex & { [CURRENT]?: ServerResponse; [NEXT]?: ServerResponse | undefined };
+/** So many requests may wait behind the one under way: clients that send ahead at all send fewer. */
+const MAX_WAITING = 16;
+
+interface ConnectionTurns {
+  /** The answer to the request that was started last, also once it is out. */
+  current: ServerResponse;
+  /** Whether somebody wants to know that the client has left. */
+  noticesEnd: boolean;
+  readonly waiting: { readonly request: IncomingMessage; readonly response: ServerResponse }[];
+}
+
+type Connection = Duplex & { [TURNS]?: ConnectionTurns };
 
 /** The answer to the request of this connection that was started last, also once it is out. */
 function currentAnswer(socket: Connection): ServerResponse | undefined {
-  return socket[CURRENT];
+  return socket[TURNS]?.current;
 }
 
 /** The answer to the request of this connection that arrived last, also once it is out. */
 export function newestAnswer(socket: Connection): ServerResponse | undefined {
-  return socket[NEXT] ?? socket[CURRENT];
+  return socket[TURNS]?.waiting.at(-1)?.response ?? socket[TURNS]?.current;
 }
 
 /** Whether all requests of this connection are answered. */
@@ -200,37 +210,66 @@ function isBetweenRequests(socket: Connection): boolean {
   return newestAnswer(socket)?.writableFinished !== false;
 }
 
+/** Reads on while one whole request waits behind the one under way: who has left is noticed by reading alone. */
+export function noticeEnd(socket: Connection): void {
+  const turns = socket[TURNS];
+  if (turns === undefined) return;
+  turns.noticesEnd = true;
+  if (mayRead(turns)) socket.resume();
+}
+
+/** Nobody reads the bodies of those that wait: in many small chunks they would take fifty times their length in memory. */
+function mayRead({ noticesEnd, waiting }: ConnectionTurns): boolean {
+  const [first] = waiting;
+  return first === undefined || (noticesEnd && waiting.length === 1 && first.request.complete);
+}
+
 type Start = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
  * Starts the requests of each connection one at a time. Node hands over all that arrived together, so a caller could start a
- * thousand of them, and read no answer. One may be sent ahead; more end the connection, as no client sends them.
+ * thousand of them, and read no answer. More than `MAX_WAITING` sent ahead end the connection.
  */
 export function inTurns(start: Start): Start {
   return (request, response) => {
     const socket: Connection = request.socket;
-    const { [CURRENT]: current } = socket;
-    if (current === undefined || isBetweenRequests(socket)) {
-      socket[CURRENT] = response;
+    const turns = socket[TURNS];
+    if (turns === undefined) {
+      socket[TURNS] = { current: response, noticesEnd: false, waiting: [] };
       return start(request, response);
     }
     // An answer that ends its connection is the last one (RFC 9112, 9.6).
-    if (!current.shouldKeepAlive) return;
-    if (socket[NEXT] !== undefined) return void socket.destroy();
-    socket[NEXT] = response;
-    const startIt = (): void => {
-      if (socket.destroyed || !current.shouldKeepAlive) return;
-      socket[NEXT] = undefined;
-      socket[CURRENT] = response;
-      socket.resume();
-      start(request, response);
-    };
-    // Others have their turn first.
-    current.once("close", () => setImmediate(startIt));
-    // Nobody reads its body yet: in many small chunks that would take fifty times its length in memory. Not at once, as node reads
-    // on after the message that it is parsing.
-    process.nextTick(() => socket[NEXT] === response && socket.pause());
+    if (!turns.current.shouldKeepAlive) return;
+    if (isBetweenRequests(socket)) {
+      turns.current = response;
+      turns.noticesEnd = false;
+      return start(request, response);
+    }
+    if (turns.waiting.length === MAX_WAITING) return void socket.destroy();
+    turns.waiting.push({ request, response });
+    if (turns.waiting.length === 1) startNextAfter(turns.current, socket, turns, start);
+    // Not at once: node reads on after the message that it is parsing.
+    process.nextTick(() => mayRead(turns) || socket.pause());
   };
+}
+
+function startNextAfter(
+  current: ServerResponse,
+  socket: Connection,
+  turns: ConnectionTurns,
+  start: Start,
+): void {
+  const startNext = (): void => {
+    const { request, response } = turns.waiting.shift()!;
+    if (socket.destroyed || !current.shouldKeepAlive) return;
+    turns.current = response;
+    turns.noticesEnd = false;
+    if (turns.waiting.length > 0) startNextAfter(response, socket, turns, start);
+    else socket.resume();
+    start(request, response);
+  };
+  // Others have their turn first, however many requests arrived together here.
+  current.once("close", () => setImmediate(startNext));
 }
 
 type Failure = readonly [status: number, message: string];
@@ -263,7 +302,7 @@ export function answerParserError(
     lingeringClose(socket, failureText(failure), clock);
   // The requests before this one were whole: their answers still go out, then the connection ends.
   else if (newest.req.complete) newest.shouldKeepAlive = false;
-  // Nobody sends a request ahead that is broken.
+  // Nobody sends several requests at once of which the last is broken.
   else if (newest.socket === null) socket.destroy();
   // A failure may be written only where nothing of an answer is.
   else lingeringClose(socket, newest.headersSent ? "" : failureText(failure), clock);

@@ -7,7 +7,7 @@ import type { Principal } from "../domain/token.ts";
 import { parseJson } from "../json/raw-json.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
-import { addressOf, isEnding } from "./connections.ts";
+import { addressOf, isEnding, noticeEnd } from "./connections.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
 export class ClientDisconnected extends Error {
@@ -79,6 +79,7 @@ export class ApiRequest {
       const controller = new AbortController();
       this.#finished = controller.signal;
       this.onFinished(() => controller.abort());
+      noticeEnd(this.nodeRequest.socket);
     }
     const signal = this.#finished;
     return work(signal).catch((error: unknown) => {

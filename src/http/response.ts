@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { asEvregError, type EvregError, HTTP_STATUS } from "../domain/error.ts";
 import { encodeJson, joinPieces } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
@@ -256,13 +256,7 @@ export class Responder {
     else if (isByteStream(body) && body.bytes === undefined) headers.length -= 2;
     for (const pair of reply.headers ?? []) headers.push(...pair);
     headers.push(...policyAt(path));
-    if (!nodeRequest.complete) {
-      // Who waits for a word to send the body sends none.
-      if (nodeRequest.headers.expect !== undefined) headers.push("connection", "close");
-      // The rest is read and dropped: a close with unread bytes would reset the connection, and the caller could lose the answer
-      // (RFC 9112, 9.6).
-      else nodeRequest.resume();
-    }
+    if (!nodeRequest.complete && !dropsRest(nodeRequest)) headers.push("connection", "close");
     nodeResponse.writeHead(status, "", headers);
     if (method === "HEAD") nodeResponse.end();
     // The body goes in one write with the headers.
@@ -304,6 +298,31 @@ const NONE: readonly string[] = [];
 /** Headers of every answer at the page's addresses, refusals too: names and values by turns. */
 function policyAt(path: string): readonly string[] {
   return path === PAGE_PATH || path.startsWith(`${PAGE_PATH}/`) ? HEADERS : NONE;
+}
+
+/** More than this of a refused body is read only for so many callers at once: to read those of many would take the time of all others. */
+const LONG_REST_BYTES = 64 * 1024;
+const READ_AT_ONCE = 16;
+let readNow = 0;
+
+/**
+ * Reads the rest of a body and drops it: a close with unread bytes would reset the connection, and the caller could lose the answer
+ * (RFC 9112, 9.6). `false` where the connection is to end instead.
+ */
+function dropsRest(request: IncomingMessage): boolean {
+  const { expect, "content-length": declared, "transfer-encoding": encoding } = request.headers;
+  // Who waits for a word to send the body sends none.
+  if (expect !== undefined) return false;
+  const isLong = declared === undefined ? encoding !== undefined : Number(declared) > LONG_REST_BYTES;
+  if (isLong) {
+    if (readNow >= READ_AT_ONCE) return false;
+    readNow += 1;
+    request.once("close", () => {
+      readNow -= 1;
+    });
+  }
+  request.resume();
+  return true;
 }
 
 /**

@@ -63,23 +63,30 @@ test("schemas are no longer checked for callers who left, and nothing is changed
   expect(data).toMatchObject([{ subscription: "kept", filter: null }]);
 });
 
-test("nothing is leased to a consumer that left", async () => {
-  const { owner, port } = harness;
-  const record = { application: "shop", action: "pulled.left", subscription: "left" };
-  await owner.actions.create({ action: record.action, application: "shop", schemata: {} });
-  const { data: pulled } = await owner.subscriptions.create({ ...record, mode: "pull" });
-  const consumers = async () => (await owner.subscriptions.get(pulled.rowid)).meta?.consumers;
-  const headers = `host: a\r\nauthorization: Bearer ${await harness.token("admin")}`;
-  const body = '{"wait_ms":20000}';
-  const typed = `content-type: application/json\r\ncontent-length: ${body.length}`;
-  const raw = await RawConnection.open(port);
-  raw.send(`POST /v1/subscriptions/${pulled.rowid}/claims HTTP/1.1\r\n${headers}\r\n${typed}\r\n\r\n${body}`);
-  await until("it to wait", async () => (await consumers()) === 1);
-  raw.destroy();
-  await until("it to be gone", async () => (await consumers()) === 0);
-  await owner.events.publish({ action: record.action, payload: RawJson.fromText("{}") });
-  expect((await owner.subscriptions.claim(pulled.rowid)).data).toHaveLength(1);
-});
+test.each([["together"], ["later"]])(
+  "nothing is leased to a consumer that left, though it has sent another request %s",
+  async (when) => {
+    const { owner, port } = harness;
+    await owner.actions.create({ action: `pulled.${when}`, application: "shop", schemata: {} });
+    const record = { application: "shop", action: `pulled.${when}`, subscription: when };
+    const { data: pulled } = await owner.subscriptions.create({ ...record, mode: "pull" });
+    const consumers = async () => (await owner.subscriptions.get(pulled.rowid)).meta?.consumers;
+    const headers = `host: a\r\nauthorization: Bearer ${await harness.token("admin")}`;
+    const body = '{"wait_ms":20000}';
+    const typed = `content-type: application/json\r\ncontent-length: ${body.length}`;
+    const target = `/v1/subscriptions/${pulled.rowid}/claims`;
+    const claim = `POST ${target} HTTP/1.1\r\n${headers}\r\n${typed}\r\n\r\n${body}`;
+    const next = `GET /v1/events HTTP/1.1\r\n${headers}\r\n\r\n`;
+    const raw = await RawConnection.open(port);
+    raw.send(when === "together" ? claim + next : claim);
+    await until("it to wait", async () => (await consumers()) === 1);
+    if (when === "later") raw.send(next);
+    raw.destroy();
+    await until("it to be gone", async () => (await consumers()) === 0);
+    await owner.events.publish({ action: record.action, payload: RawJson.fromText("{}") });
+    expect((await owner.subscriptions.claim(pulled.rowid)).data).toHaveLength(1);
+  },
+);
 
 /** The same port, whose calls are kept in `calls`. */
 function watched<T extends Evreg["actions"] | Evreg["subscriptions"]>(port: T): T {

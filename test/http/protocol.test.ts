@@ -198,6 +198,25 @@ describe("bodies", () => {
     expect(raw.pending).toBe("");
   });
 
+  test("the long rests of sixteen refused bodies are read at once, and further connections end", async () => {
+    const refuse = async (): Promise<{ raw: RawConnection; ends: boolean }> => {
+      const raw = await connection();
+      raw.send(head("POST /v1/events", { "content-length": "100000" }));
+      const answer = await raw.answer();
+      expectFailure(answer, 415);
+      return { raw, ends: answer.headers["connection"] === "close" };
+    };
+    const first = await Promise.all(Array.from({ length: 16 }, refuse));
+    expect(first.map(({ ends }) => ends)).not.toContain(true);
+    const further = await refuse();
+    expect(further.ends).toBe(true);
+    await further.raw.closed();
+    first[0]!.raw.send("x".repeat(100_000) + head("GET /health"));
+    expect((await first[0]!.raw.answer()).status).toBe(200);
+    expect((await refuse()).ends).toBe(false);
+    for (const { raw } of first) raw.destroy();
+  });
+
   test("a caller that sends Expect is told to continue, or is refused before it sends", async () => {
     const raw = await connection();
     raw.send(
@@ -252,13 +271,14 @@ describe("bodies", () => {
 });
 
 describe("several requests on one connection", () => {
-  test("one that is sent ahead is answered in its turn", async () => {
+  test("16 that are sent ahead are answered in order", async () => {
     const raw = await connection();
-    raw.send(publish('{"action":"a.b","payload":{"n":"first"}}') + head("GET /v1/nothing"));
+    const paths = Array.from({ length: 16 }, (_, n) => (n % 2 === 0 ? "GET /v1/nothing" : "GET /health"));
+    raw.send(publish('{"action":"a.b","payload":{"n":"first"}}') + paths.map((path) => head(path)).join(""));
     const answer = await raw.answer();
     expect(answer.status).toBe(201);
     expect(answer.body).toContain('{"n":"first"}');
-    expect((await raw.answer()).status).toBe(404);
+    for (const [n] of paths.entries()) expect((await raw.answer()).status).toBe(n % 2 === 0 ? 404 : 200);
     raw.send(head("GET /health"));
     expect((await raw.answer()).status).toBe(200);
   });

@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { H3 } from "h3";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
+import { noticeEnd } from "../../src/http/connections.ts";
 import { serveHttp } from "../../src/http/server.ts";
 import type { HttpLimits, HttpListener, ServeOptions } from "../../src/http/server.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
@@ -275,11 +276,17 @@ describe("ended connections", () => {
 
 describe("requests of one connection", () => {
   test.each([
-    ["at once", "content-length: 1800000", "x".repeat(1_800_000)],
-    ["in small chunks", "transfer-encoding: chunked", `${"1\r\nx\r\n".repeat(300_000)}0\r\n\r\n`],
+    ["at once", false, "content-length: 1800000", "x".repeat(1_800_000)],
+    ["in small chunks", false, "transfer-encoding: chunked", `${"1\r\nx\r\n".repeat(300_000)}0\r\n\r\n`],
+    [
+      "in small chunks, also where the end is to be noticed",
+      true,
+      "transfer-encoding: chunked",
+      `${"1\r\nx\r\n".repeat(300_000)}0\r\n\r\n`,
+    ],
   ])(
     "are worked on one at a time, and a body that comes %s is read once it is its turn",
-    async (_, header, body) => {
+    async (_, notices, header, body) => {
       const { promise: held, resolve: release } = Promise.withResolvers<string>();
       const { promise: reading, resolve: read } = Promise.withResolvers<Socket>();
       let started = 0;
@@ -297,6 +304,7 @@ describe("requests of one connection", () => {
       const raw = await RawConnection.open(listener.port);
       raw.send(GET("/held"));
       const socket = await reading;
+      if (notices) noticeEnd(socket);
       raw.send(`POST /body HTTP/1.1\r\nhost: a\r\n${header}\r\n\r\n`);
       raw.send(body);
       for (let turn = 0; turn < 100; turn += 1) (await idleAt(listener)).destroy();
@@ -311,10 +319,10 @@ describe("requests of one connection", () => {
     },
   );
 
-  test("end the connection where more than one is sent ahead", async () => {
+  test("end the connection where more than 16 are sent ahead", async () => {
     const listener = await serve({ app: holdingApp().app });
     const raw = await RawConnection.open(listener.port);
-    raw.send(GET("/slow").repeat(3));
+    raw.send(GET("/slow").repeat(18));
     await raw.closed();
     expect(raw.pending).toBe("");
     (await idleAt(listener)).destroy();
