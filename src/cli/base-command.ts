@@ -126,9 +126,6 @@ type CommandNeeds = Pick<TargetNeeds, "serverFor" | "creates">;
 export abstract class TargetCommand extends ConfigCommand {
   static override baseFlags = { ...commonFlags, ...targetFlags };
 
-  /** Whether it may change something: then it says first on which context it acts. */
-  static writes?: boolean;
-
   /** Opens the target, acts, and closes it, also after a failure. */
   protected async withTarget<T>(
     flags: TargetFlags & OutputChoice,
@@ -138,21 +135,14 @@ export abstract class TargetCommand extends ConfigCommand {
     setTarget(flags);
     const { openTarget } = await import("./target/target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
-    const { version, configDir: configFolder } = this.config;
-    const target = await openTarget(flags, { ...needs, command, version, configFolder });
-    const { evreg, context, location } = target;
+    const { version } = this.config;
+    const target = await openTarget(flags, { ...needs, command, version });
     try {
-      if (context !== undefined) {
-        // Where a program reads stderr, it is left to errors.
-        const isRead = this.outputFor(flags).format === "table" || process.stderr.isTTY;
-        const { writes } = this.constructor as typeof TargetCommand;
-        if (writes === true && isRead) note(`On the context ${context} (${escapeControl(location)}).`);
-      }
-      return await act(evreg, target);
+      return await act(target.evreg, target);
     } catch (error) {
       throw asFlagError(error, this.ctor.flags, { ...flags }, this.argv);
     } finally {
-      await evreg.close();
+      await target.evreg.close();
     }
   }
 

@@ -13,13 +13,10 @@ import type { TargetFlags } from "./target/next-command.ts";
 import { findTarget, type FolderTarget } from "./target/target.ts";
 
 /** Looks at the server that a command would act on, or at the data folder where none runs. */
-export async function diagnose(
-  flags: TargetFlags,
-  { version, configFolder }: { version: string; configFolder: string },
-): Promise<readonly Finding[]> {
+export async function diagnose(flags: TargetFlags, version: string): Promise<readonly Finding[]> {
   let target;
   try {
-    target = await findTarget(flags, configFolder);
+    target = await findTarget(flags);
   } catch (error) {
     if (!(error instanceof EvregError) || error.code !== "unreachable") throw error;
     return [problem("reach", error.message, "Stop the process it names if it hangs, and start the server.")];

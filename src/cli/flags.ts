@@ -38,10 +38,6 @@ export const commonFlags = {
 /** Commands that act on an evreg somewhere have these. */
 export const targetFlags = {
   url: textFlag("The server to talk to.", "URL", { ...GLOBAL, exclusive: ["data"] }),
-  context: textFlag("The context to act on; evreg context lists them.", "NAME", {
-    ...GLOBAL,
-    exclusive: ["data", "url"],
-  }),
   token: textFlag("The token for the server; --token-file keeps it off the command line.", "TOKEN", GLOBAL),
   "token-file": textFlag("A file that holds the token for the server.", "FILE", {
     ...GLOBAL,

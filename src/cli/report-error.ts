@@ -108,7 +108,7 @@ function nextStep({ code, details }: EvregError, command: string | undefined): s
     return `See those there are: ${nextCommand(record === "delivery" ? "deliveries" : `${record}s`)}`;
   }
   if (code === "unreachable" && cause === "ECONNREFUSED") {
-    return `Start a server: ${serveCommand()}. Or name another with --url or --context.`;
+    return `Start a server: ${serveCommand()}. Or name another with --url.`;
   }
   if (code !== "usage") return undefined;
   if (option === "allowInsecureToken") return "To allow it: EVREG_ALLOW_INSECURE_TOKEN=true";

@@ -35,7 +35,6 @@ export function recordCommand<T>(
   const { noun, plural } = resource;
   const args = argsOf(noun);
   class RecordCommand extends TargetCommand {
-    static override writes = operation !== "get";
     static override args: Interfaces.ArgInput = args;
 
     async run(): Promise<void> {

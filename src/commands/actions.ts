@@ -45,7 +45,6 @@ export const ActionsGet = recordCommand(ACTIONS, "get", {
 });
 
 export class ActionsCreate extends TargetCommand {
-  static override writes = true;
   static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
   static override description =
     "Names that begin with evreg. are reserved for events about evreg itself. You can subscribe to those like to any other.";
@@ -76,7 +75,6 @@ export class ActionsCreate extends TargetCommand {
 }
 
 export class ActionsUpdate extends TargetCommand {
-  static override writes = true;
   static override summary = "Apply a changed schema to an action, or change how its schema may change.";
   static override description =
     "A schema that breaks nobody whom the action's mode protects becomes the next revision: one with a new optional property, for example. A schema that would break someone is refused (exit code 5). Each break is shown with its place in the schema, a payload that proves it, and what you can do instead. Create a new action for such a schema, like order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
@@ -155,7 +153,6 @@ export const ActionsRetire = endCommand("retired", "Take events again.", {
 /** A command that ends an action, in part or wholly. @param undone what `--undo` does */
 function endCommand(setting: "deprecated" | "retired", undone: string, about: About): Command.Class {
   class EndCommand extends TargetCommand {
-    static override writes = true;
     static override args = { name: textArg("Name of the action.") };
     static override flags = {
       successor: textFlag("The action to publish to instead.", "NAME", { exclusive: ["undo"] }),

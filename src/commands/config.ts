@@ -2,11 +2,10 @@ import { BaseCommand, ConfigCommand, examples } from "../cli/base-command.ts";
 import { optionalArg, outputFileFlags, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
-import { plainCommand } from "../cli/target/next-command.ts";
 import { note } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
-import { escapeControl, escapeControlKeepingLines, wrap } from "../cli/io/text.ts";
-import { contextFor, readSettings } from "../cli/target/target.ts";
+import { escapeControlKeepingLines, wrap } from "../cli/io/text.ts";
+import { readSettings } from "../cli/target/target.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS, type ConfigKey } from "../config/keys.ts";
 import { type ShownKey, shownKeys } from "../config/values.ts";
@@ -37,15 +36,8 @@ export class ConfigShow extends ConfigCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(ConfigShow);
     const loaded = await readSettings(flags);
-    const output = this.outputFor(flags);
-    await output.list({ data: shownKeys(loaded), meta: { file: loaded.file ?? null } }, KEY_LIST, "");
-    if (output.format !== "table") return;
-    const context = contextFor(flags, loaded, this.config.configDir);
-    if (context !== undefined) {
-      note(
-        `Commands act on the context ${context.name} (${escapeControl(context.url)}); see ${plainCommand("context")}.`,
-      );
-    }
+    const answer = { data: shownKeys(loaded), meta: { file: loaded.file ?? null } };
+    await this.outputFor(flags).list(answer, KEY_LIST, "");
   }
 }
 

@@ -32,9 +32,8 @@ export class Doctor extends TargetCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(Doctor);
     setTarget(flags);
-    const { version, configDir: configFolder } = this.config;
     const { diagnose } = await import("../cli/diagnose.ts");
-    const data = await diagnose(flags, { version, configFolder });
+    const data = await diagnose(flags, this.config.version);
     const count = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
     const meta = { warnings: count("warning"), problems: count("problem") };
     await this.outputFor(flags).text({ data, meta }, (width) => findingLines(data, width));
@@ -129,7 +128,7 @@ export function findingLines(findings: readonly Finding[], width: number | undef
 export class Whoami extends TargetCommand {
   static override summary = "Show where commands act, who you are there, and what you may do.";
   static override description =
-    "Asks the server, so it also tells whether the address and the token are right; ends with 4 when the token is not. On a data folder without a server you may do everything. With --json it is what the API answers: who you are and what you may do; where that is, evreg config and evreg context tell.";
+    "Asks the server, so it also tells whether the address and the token are right; ends with 4 when the token is not. On a data folder without a server you may do everything. With --json it is what the API answers: who you are and what you may do; where that is, evreg config tells.";
   static override examples = examples("evreg whoami", {
     "Whether a token works, before it is given to somebody":
       "evreg whoami --url https://events.example.com --token-file ci.token",

@@ -21,7 +21,6 @@ const CONCURRENCY = 4;
 const GRACE_MS = 5_000;
 
 export class Listen extends TargetCommand {
-  static override writes = true;
   static override summary = "Receive events on this machine: forward them to a program, or see them.";
   static override description = `A pull subscription named listen-USER@HOST takes them, one for each --action. It is made at the first use, and deleted 24 hours after the last one. What is published while nobody listens waits there: a laptop that sleeps and a server that restarts lose nothing.
 

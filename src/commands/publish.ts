@@ -16,7 +16,6 @@ const timeoutFlag = numberFlag("Wait at most this long (default: as long as it t
 });
 
 export class Publish extends TargetCommand {
-  static override writes = true;
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-); evreg trigger makes one up. The command is done when the event is stored for good.
 
@@ -94,7 +93,6 @@ With --idempotency-key each line without its own key gets one that is made of th
 }
 
 export class Trigger extends TargetCommand {
-  static override writes = true;
   static override summary = "Publish an event with a payload made up from the action's schema.";
   static override description = `To try a handler: the event is a real one, and goes to every subscription of the action. It takes the scopes read and publish. actions sample makes up any number of events, and publish takes a payload of your own.`;
   static override examples = examples("evreg trigger order.created", {

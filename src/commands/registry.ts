@@ -6,7 +6,6 @@ import type { ExportTarget } from "../cli/registry/export.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 
 export class Apply extends TargetCommand {
-  static override writes = true;
   static override summary = "Make actions and subscriptions as files declare them.";
   static override description = `The files hold lists of actions and subscriptions, as YAML or JSON; evreg export writes what there is in that form. First all of them are checked, then the plan is shown: + is created, ~ changed, - deleted, ! a schema that would break someone. With a ! nothing is done, and the exit code is 5. What is as declared is left alone, so the same command again does nothing.
 

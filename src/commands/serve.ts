@@ -12,7 +12,7 @@ import { shellWord } from "../domain/formats.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { setCrashLog } from "../cli/report-error.ts";
-import { contextInUse, readSettings } from "../cli/target/target.ts";
+import { readSettings } from "../cli/target/target.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EvregError } from "../domain/error.ts";
 import { isReservedName } from "../domain/names.ts";
@@ -125,7 +125,6 @@ export class Serve extends ConfigCommand {
     const { url, addresses, tokenFile, evreg } = server;
     // The first of several processes that was started speaks for all.
     if (isAtTerminal && (number ?? 1) === 1) {
-      const context = contextInUse(this.config.configDir);
       const code = config.ui.enabled && needsToken ? (await evreg.tokens.createCode()).data.code : null;
       const about = {
         version,
@@ -138,7 +137,6 @@ export class Serve extends ConfigCommand {
         configFile: file,
         tokenFile,
         needsToken,
-        context: context === undefined ? undefined : escapeControl(context),
         hasActions: (await evreg.actions.list()).data.some(({ action }) => !isReservedName(action)),
         cwd: process.cwd(),
         program: programName(),
@@ -163,7 +161,6 @@ export class Serve extends ConfigCommand {
 }
 
 export class Open extends TargetCommand {
-  static override writes = true;
   static override summary = "Open the server's page in the browser, signed in.";
   static override description =
     "The address holds a code for one use within two minutes. The page exchanges it for a token named browser, which may do what the token of this command may, for 12 hours or as long as that one; evreg tokens lists it. A code that is used twice ends that token: whoever saw the address, as in the list of processes, was first then. A server that asks for no token needs no code. Where there is no browser, the address is printed.";
@@ -212,8 +209,6 @@ interface Announcement {
   readonly configFile: string | undefined;
   readonly tokenFile: string | undefined;
   readonly needsToken: boolean;
-  /** The context in use. */
-  readonly context: string | undefined;
   /** Whether there is any action beside evreg's own. */
   readonly hasActions: boolean;
   readonly cwd: string;
@@ -223,9 +218,9 @@ interface Announcement {
 
 /** What a person who just started a server wants to know. Never the token itself, only where it is. */
 export function announcement(about: Announcement): string {
-  const { url, data, tokenFile, program, cwd, context } = about;
+  const { url, data, tokenFile, program, cwd } = about;
   // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
-  const isFound = relative(cwd, data) === ".evreg" && context === undefined;
+  const isFound = relative(cwd, data) === ".evreg";
   const place = isFound ? "" : ` --data ${shellWord(data)}`;
   let access = "none needed";
   if (tokenFile !== undefined) access = `in the file ${tokenFile}`;
@@ -248,9 +243,6 @@ export function announcement(about: Announcement): string {
     `  data   ${data}${about.database === undefined ? "" : `, and in the database ${about.database}`}`,
     ...(about.configFile === undefined ? [] : [`  config ${about.configFile}`]),
     `  token  ${access}`,
-    ...(context === undefined
-      ? []
-      : [`Your context ${context} is in use: without --data or --url, commands act on that one.`]),
     `Next, in another terminal${place === "" ? " in this folder" : ""}:`,
     `  ${next}`,
     "Ctrl-C stops it.",

@@ -70,7 +70,6 @@ const handlerFlag = textFlag(
 );
 
 export class SubscriptionsCreate extends TargetCommand {
-  static override writes = true;
   static override summary = "Subscribe a webhook handler to an action.";
   static override description =
     "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
@@ -132,7 +131,6 @@ const MISSES_FROM_NOW =
 const RETRY_MEMBERS = ["max_retries", "retry_schedule", "ordered", "on_exhausted"];
 
 export class SubscriptionsUpdate extends TargetCommand {
-  static override writes = true;
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events: it misses those. Reactivating resumes what is held, and says how many events were missed, and how to send them. With --active an active one that is slowed is sent to again at once.";
@@ -190,7 +188,6 @@ export class SubscriptionsUpdate extends TargetCommand {
 }
 
 export class SubscriptionsTest extends TargetCommand {
-  static override writes = true;
   static override summary = "Send a subscription's handler one signed request, and see what comes back.";
   static override description = `The request is like that of a delivery: signed, with the subscription's headers and timeout, and through the same checks of the address. It is marked by the header X-Evreg-Test: true, its event_id is 0, and its webhook-id is new each time. It is sent once, also while the subscription is paused and whatever its filter says. Nothing is stored, and what comes back does not count for the handler's health.
 
@@ -257,7 +254,6 @@ export class SubscriptionsAttempts extends TargetCommand {
 }
 
 export class SubscriptionsDelete extends TargetCommand {
-  static override writes = true;
   static override summary = "Delete a subscription.";
   static override description =
     "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
@@ -293,7 +289,6 @@ async function refusalToDelete(evreg: Evreg, id: number): Promise<number | undef
 }
 
 export class SubscriptionsRotateSecret extends TargetCommand {
-  static override writes = true;
   static override summary = "Give a subscription a new secret. It is printed only once.";
   static override description =
     "All subscriptions of its application and name get it. The previous secret stays valid for the overlap. Until then webhook-signature has a signature by each of the two, and X-Evreg-Signature and Authorization use the previous one. Let the handler accept both, and only the new one after the overlap.";
@@ -331,7 +326,6 @@ export class SubscriptionsRotateSecret extends TargetCommand {
 }
 
 export class SubscriptionsReplay extends TargetCommand {
-  static override writes = true;
   static override summary = "Send a subscription many events of the past.";
   static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it sends eight at a time, at most 1,300 a second, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
 

@@ -14,7 +14,6 @@ export const TokensList = listCommand(TOKENS, {
 });
 
 export class TokensCreate extends TargetCommand {
-  static override writes = true;
   static override summary = "Create a token. It is printed only once.";
   static override description = `A token may do what its scopes name and nothing else; write holds listen, and admin all the others.
 

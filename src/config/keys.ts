@@ -301,9 +301,6 @@ function keyAt(section: string, name: string, key: KeySchema): ConfigKey {
 /** The file to read (`--config`). */
 export const CONFIG_FILE_ENV = "EVREG_CONFIG";
 
-/** The context to act on, see `contexts.ts` (`--context`). */
-export const CONTEXT_ENV = "EVREG_CONTEXT";
-
 export const KEY_BY_PATH: ReadonlyMap<string, ConfigKey> = new Map(CONFIG_KEYS.map((key) => [key.path, key]));
 
 /** `auth`, `limits`, …: the mappings that hold keys. */

@@ -2,14 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { nearest } from "../domain/words/nearest.ts";
-import {
-  type Config,
-  CONFIG_FILE_ENV,
-  CONFIG_KEYS,
-  type ConfigKey,
-  CONTEXT_ENV,
-  KEY_BY_PATH,
-} from "./keys.ts";
+import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, KEY_BY_PATH } from "./keys.ts";
 import { findFile, GENERIC_NAME, loadNamedFile, loadText } from "./file.ts";
 import type { ConfigValue } from "./value-kinds.ts";
 import { type Found, isLoopbackHost, type ConfigProblem, SourceValues } from "./values.ts";
@@ -34,8 +27,6 @@ export interface LoadedConfig {
   readonly file: string | undefined;
   /** Where each key that is not at its default was found. */
   readonly places: ReadonlyMap<string, Found>;
-  /** What `EVREG_CONTEXT` names. */
-  readonly contextName: string | undefined;
   /** Where a key was found, if that is in a file that nobody named. */
   readonly unnamedPlace: (path: string) => string | undefined;
   /** Sentences for a person, on stderr. */
@@ -77,7 +68,6 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
       const item = byKey.get(path);
       return named === undefined && item?.source === "file" ? item.place : undefined;
     },
-    contextName: text(env, CONTEXT_ENV),
   };
 }
 
@@ -94,7 +84,7 @@ const PREFIX = "EVREG_";
 const OF_KEYS = CONFIG_KEYS.flatMap(({ env, secret }) => (secret === true ? [env, `${env}_FILE`] : [env]));
 /** The variables that mean something, without their prefix; the last five are the command line framework's. */
 const KNOWN = new Set([
-  ...[CONFIG_FILE_ENV, CONTEXT_ENV, ...OF_KEYS].map((name) => name.slice(PREFIX.length)),
+  ...[CONFIG_FILE_ENV, ...OF_KEYS].map((name) => name.slice(PREFIX.length)),
   "DEBUG",
   "DISABLE_THEME",
   "BINPATH",
@@ -252,9 +242,12 @@ function applyRules(values: ConfigValues, places: Places): ConfigProblem[] {
       `must be at most ${max} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
     );
   }
-  // A file's token is for that file's server; `--url` or `EVREG_URL` naming another must not hand it over.
-  const [url, token] = [places.get("remote.url"), places.get("remote.token")];
-  if (token?.source === "file" && url !== undefined && url.source !== "file") values.delete("remote.token");
+  // What a file says of a token is for that file's server; `--url` or `EVREG_URL` naming another must not hand it over.
+  const isFromFile = (path: string): boolean => places.get(path)?.source === "file";
+  if (places.has("remote.url") && !isFromFile("remote.url")) {
+    if (isFromFile("remote.token")) values.delete("remote.token");
+    if (isFromFile("remote.allowInsecureToken")) values.set("remote.allowInsecureToken", false);
+  }
   return problems;
 }
 

@@ -115,7 +115,7 @@ export const SERVER_URL: Kind<string> = {
   isHidden: true,
 };
 
-export function isServerUrl(text: unknown): text is string {
+function isServerUrl(text: unknown): text is string {
   if (typeof text !== "string" || !URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
   // Such as a password with a slash: the rest of it would pass for a path, and be shown.

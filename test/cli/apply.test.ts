@@ -190,8 +190,7 @@ test("all mistakes are reported at once with their places, before the server is 
   const nobody = "--url http://127.0.0.1:9";
   const told =
     /^Error: The files have 2 mistakes:\n {2}bad\.yaml:2: action: .*\n {2}bad\.yaml:3: acton .*did you mean action\?\nNothing was changed\.\n/;
-  const unreached =
-    /Nothing listens at .*\nStart a server: evreg serve\. Or name another with --url or --context\.\n$/;
+  const unreached = /Nothing listens at .*\nStart a server: evreg serve\. Or name another with --url\.\n$/;
   await expectEach([
     [`apply -f bad.yaml ${nobody}`, 2, "", told],
     ["apply -f gone.yaml", 2, "", /There is no file gone\.yaml/],

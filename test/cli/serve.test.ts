@@ -130,7 +130,6 @@ const ABOUT = {
   configFile: undefined,
   tokenFile: "/srv/shop/.evreg/token",
   needsToken: true,
-  context: undefined,
   hasActions: false,
   cwd: "/srv/shop",
   program: "evreg",
@@ -140,7 +139,6 @@ const here = { ...ABOUT, cwd: "/home/me", data: "/srv/it's", program: "npx evreg
 const open = { ...ABOUT, tokenFile: undefined, needsToken: false };
 const all = ["0.0.0.0:7480", "127.0.0.1:7480", "192.0.2.7:7480", "[::1]:7480", "[2001:db8::7]:7480"];
 const one = { url: "http://192.0.2.7:7480", addresses: ["192.0.2.7:7480"] };
-const elsewhere = /actions create hello\.said --application hello --schema - --data \/srv\/shop\/\.evreg/;
 
 test.each([
   ["the page", ABOUT, new RegExp(ABOUT.page)],
@@ -163,8 +161,6 @@ test.each([
   ["how to get to the page later", ABOUT, /later: evreg open/],
   ["no code where none is needed", { ...open, page: "http://h/ui/" }, /page +http:\/\/h\/ui\/\n {2}data/],
   ["no page where it is turned off", { ...ABOUT, page: undefined }, /^(?!.*(?:page|evreg open))/s],
-  ["the context in use", { ...ABOUT, context: "prod" }, /Your context prod is in use/],
-  ["the data folder beside a context", { ...ABOUT, context: "prod" }, elsewhere],
   [
     "where others reach it",
     { ...ABOUT, addresses: all },

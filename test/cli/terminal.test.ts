@@ -28,7 +28,7 @@ function onTerminal(
   const command = [...STARTED_BY, ...wordsOf(line)].map((word) => `'${word}'`).join(" ");
   const child = spawn(SCRIPT, ["-qec", `stty cols ${columns}; exec ${command}`, "/dev/null"], {
     cwd: folder,
-    env: cleanEnv({ TERM: "xterm", SHELL: "/bin/sh", EVREG_CONFIG_DIR: at("settings") }),
+    env: cleanEnv({ TERM: "xterm", SHELL: "/bin/sh" }),
   });
   let text = "";
   let typed = false;

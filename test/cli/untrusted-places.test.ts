@@ -69,7 +69,7 @@ test("a configuration file that was merely found causes no request; a named one 
   const env = { EVREG_TOKEN: TOKEN };
   const told = [
     `^(?!.*${TOKEN}).*Only ${config}:2:8 names the server ${url}`,
-    "--url or EVREG_URL.*--config or EVREG_CONFIG.*evreg context add",
+    "--url or EVREG_URL.*--config or EVREG_CONFIG",
   ];
   const unmeant = new RegExp(told.join(".*"), "s");
   await cli.expectEach([
@@ -89,22 +89,6 @@ test("a configuration file that was merely found causes no request; a named one 
   expect(seen).toEqual(meant.map(() => `Bearer ${TOKEN}`));
 });
 
-test("a found configuration file does not replace the context in use, unless its address is the same", async () => {
-  write("evreg.config.yaml", `remote:\n  url: ${url}\n`);
-  const { run, expectEach } = commandLine(folder.path, { EVREG_CONFIG_DIR: at("settings") });
-  await expectEach([
-    ["context add prod --no-check --url http://127.0.0.1:9 --use", 0],
-    [`context add same --no-check --url ${url}`, 0],
-    ["publish a.b {}", 2, "", /context in use is prod/],
-    ["context use --none", 0],
-  ]);
-  expect(seen).toEqual([]);
-  // A damaged one stands before it.
-  write("settings/contexts/bad.json", "{");
-  for (const line of ["publish a.b {}", "context use same", "publish a.b {}"]) await run(line);
-  expect(seen).toEqual(["no token", "no token"]);
-});
-
 test("a data folder that was copied, as by a clone, does not choose the server", async () => {
   forged("theirs");
   cpSync(at("theirs"), at(".evreg"), { recursive: true });
@@ -114,29 +98,6 @@ test("a data folder that was copied, as by a clone, does not choose the server",
   }
   await cli.run(["events", "--data", "theirs"], { env: { EVREG_TOKEN: TOKEN } });
   expect(seen).toEqual([`Bearer ${TOKEN}`]);
-});
-
-test("a found file's data folder does not replace the context in use", async () => {
-  const config = write("evreg.config.yaml", "data: ./d\n");
-  mkdirSync(at("d"));
-  const told = [
-    `Only ${config}:1:7 names the data folder ${at("d")}, and your context in use is prod\\.`,
-    "--data or EVREG_DATA.*--config or EVREG_CONFIG.*--context prod",
-  ];
-  const { expectEach } = commandLine(folder.path, { EVREG_CONFIG_DIR: at("settings") });
-  await expectEach([
-    [`context add prod --no-check --use --url ${url}`, 0],
-    ["events", 2, "", new RegExp(told.join(".*"), "s")],
-    [`events --config ${config}`, 3],
-    ["events --data d", 3],
-  ]);
-  expect(seen).toEqual([]);
-  await expectEach([
-    ["events --context prod", 0],
-    ["context use --none", 0],
-    ["events", 3, "", /no data yet/],
-  ]);
-  expect(seen).toEqual(["no token"]);
 });
 
 test("the server on the data folder is sent the environment's token, else the folder's, and none that is for an address", async () => {

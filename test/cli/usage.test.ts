@@ -20,10 +20,9 @@ const MISTAKES: readonly (readonly [line: string, named: RegExp])[] = [
   ["events --acton x", /no flag --acton here; did you mean --action\?/],
   ["actions --bogus", /no flag --bogus here.*evreg actions --help/s],
   ["events get --bogus one", /no flag --bogus here/],
-  // An address with a password, also with a slash in it, in a context, and in a wrong place.
+  // An address with a password, also with a slash in it, and in a wrong place.
   ["events --url https://me:s3cr3t@a.example", /^(?!.*s3cr).*--url: .*without user name/s],
   ["events --url https://me:1/s3cr3t@a.example", /^(?!.*s3cr).*--url: .*without user name/s],
-  ["context add x --url https://me:s3cr3t@h", /^(?!.*s3cr).*no user.*h\/\.\n/s],
   ["events https://me:s3cr3t@h", /^(?!.*s3cr).*no command "\[redacted\]@h"/s],
   ["completion tcsh", /^Error: "tcsh" is none of bash, zsh, fish\.\nSee: evreg completion --help\n/],
   ["replays cancl 1", /replays cancel\?\nSee: evreg replays --help\n/],

@@ -10,7 +10,7 @@ export interface ShownCommand {
   readonly flags: readonly string[];
 }
 
-const TOPICS = "actions|config|context|deliveries|events|replays|service|subscriptions|tokens";
+const TOPICS = "actions|config|deliveries|events|replays|service|subscriptions|tokens";
 /** `actions check --replay` in a sentence; a topic alone may be an ordinary word. */
 const WITHOUT_PROGRAM = new RegExp(`^(?:${TOPICS}|deliveries) [a-z-]+(?: |$)`);
 

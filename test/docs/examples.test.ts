@@ -27,8 +27,9 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "docs/command-line.md": {
     server: "with token",
     prepare: `
-      evreg context add staging --url https://events.example.com --token-file .evreg/token
-      mkdir -p ~/.config/fish/completions`,
+      mkdir -p ~/.config/evreg ~/.config/fish/completions; umask 077
+      echo "remote: {url: https://events.example.com, token: $(cat .evreg/token)}" |
+        tee ~/.config/evreg/staging.yaml > ~/.config/evreg/production.yaml`,
   },
   "docs/compatibility.md": {
     prepare: `
@@ -103,7 +104,6 @@ async function openSession({ server: kind = "--dev" }: Setting): Promise<Session
   const env = cleanEnv({
     HOME: at("home"),
     PATH: `${at("bin")}:${process.env["PATH"] ?? ""}`,
-    EVREG_CONFIG_DIR: at("home/.config/evreg"),
     COLUMNS: "200",
     // Compiled code is kept there over all pages, which halves the time of a command.
     XDG_CACHE_HOME: join(ROOT, "node_modules/.cache"),

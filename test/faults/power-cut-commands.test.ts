@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Contexts } from "../../src/config/contexts.ts";
 import { runProgram, startProgram } from "../support/program.ts";
 import { inLongForm, lengthOf, report } from "./length.ts";
 import { makeData } from "./power-cut/data.ts";
@@ -45,7 +44,7 @@ describe.skipIf(missing !== undefined)(
     );
 
     inLongForm(
-      `during commands, ${cutsInCommands} times: each file that one said it wrote is there, and what it removed is not`,
+      `during commands, ${cutsInCommands} times: each file that one said it wrote is there`,
       { timeout: TIMEOUT_MS },
       async () => {
         const recording = await Recording.begin(async (folder) => {
@@ -55,14 +54,12 @@ describe.skipIf(missing !== undefined)(
         });
         const { folder } = recording;
         const told = new ReportedFiles(recording);
-        const config = "home/evreg";
-        const env = { ...recording.env, EVREG_CONFIG_DIR: join(folder, config) };
         const run = async (line: string, writes: readonly string[], code = 0): Promise<void> => {
           told.changes(...writes);
           const words = line.split(" ");
           const outcome = await runProgram(words, {
             cwd: folder,
-            env: { ...env, EVREG_DATA: join(folder, "data") },
+            env: { ...recording.env, EVREG_DATA: join(folder, "data") },
           });
           expect(outcome.code, `${line}: ${outcome.stderr}`).toBe(code);
           for (const path of writes) told.note(path);
@@ -70,25 +67,13 @@ describe.skipIf(missing !== undefined)(
         told.note("out/old.db");
         await run("backup out/new.db", ["out/new.db"]);
         await run("backup out/old.db --force", ["out/old.db"]);
-        const context = (name: string): string => `${config}/contexts/${name}.json`;
-        await run("context add prod --url http://127.0.0.1:9 --no-check --use", [
-          context("prod"),
-          `${config}/context-in-use`,
-        ]);
-        await run("context add test --url http://127.0.0.1:9 --no-check", [context("test")]);
-        await run("context remove test", [context("test")]);
         await run("export --output-file out/registry.yaml", ["out/registry.yaml"]);
         await run("config example --output-file out/evreg.config.yaml", ["out/evreg.config.yaml"]);
         await run("actions types --out out/types.ts", ["out/types.ts"]);
         const secrets = "out/secrets.ndjson";
         writeFileSync(join(folder, "out/more.yaml"), MORE);
         await run(`apply --file out/more.yaml --secrets-file ${secrets}`, [secrets]);
-        const end = recording.moment();
-        await recording.images(cutsInCommands, async (image) => {
-          told.expectIn(image);
-          if (image.moment >= end)
-            expect(new Contexts(join(image.folder, config)).get("prod").url).toBe("http://127.0.0.1:9");
-        });
+        await recording.images(cutsInCommands, async (image) => told.expectIn(image));
         report("power cut in commands", { cuts: cutsInCommands, files: told.count });
       },
     );

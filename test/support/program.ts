@@ -23,12 +23,12 @@ export function copyOfBuild(copy: string): readonly string[] {
   return [process.execPath, join(copy, "bin/run.js")];
 }
 
-/** The environment a test's program sees: nothing of the developer's own evreg settings, contexts among them. */
+/** The environment a test's program sees: nothing of the developer's own evreg settings. */
 export function cleanEnv(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(EVREG_|SERVICE_|STATE_DIRECTORY|VITEST|NODE_)/.test(name),
   );
-  return { ...Object.fromEntries(kept), NO_COLOR: "1", EVREG_CONFIG_DIR: "/nonexistent/evreg", ...extra };
+  return { ...Object.fromEntries(kept), NO_COLOR: "1", ...extra };
 }
 
 export interface Outcome {

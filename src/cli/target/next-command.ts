@@ -5,7 +5,6 @@ import { flagWords, escapeControl } from "../io/text.ts";
 
 export interface TargetFlags {
   readonly url?: string | undefined;
-  readonly context?: string | undefined;
   readonly token?: string | undefined;
   readonly "token-file"?: string | undefined;
   readonly data?: string | undefined;
@@ -44,8 +43,8 @@ export function programName(): string {
 let typed: TargetFlags = {};
 
 export function setTarget(flags: TargetFlags): void {
-  const { url, context, token, "token-file": tokenFile, data, config } = flags;
-  typed = { url, context, token, "token-file": tokenFile, data, config };
+  const { url, token, "token-file": tokenFile, data, config } = flags;
+  typed = { url, token, "token-file": tokenFile, data, config };
 }
 
 /**

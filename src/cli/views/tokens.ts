@@ -58,12 +58,10 @@ function scopeInWords(scope: Scope): string {
 export function identityColumns({
   location: where,
   kind,
-  context,
 }: Omit<Target, "evreg">): readonly Column<Identity>[] {
   return [
     { title: "You are", value: ({ name }) => name },
     { title: kind === "remote" ? "On" : "On the data in", value: () => where },
-    { title: "Context", value: () => context },
     { title: "You may", value: ({ scopes }) => scopes.map(scopeInWords).join("\n"), lines: true },
     { title: "Expires", value: ({ expires_at }) => expires_at ?? "never" },
     {

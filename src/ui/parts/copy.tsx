@@ -103,7 +103,7 @@ async function copyText(text: string): Promise<void> {
 
 /**
  * A command as it works wherever it is pasted: with the address of this server, where that is all it needs. Where a token is
- * needed, a context or the server's folder has both.
+ * needed, the variables of the shell or the server's folder have both.
  */
 export function runnable(command: string): string {
   const needsNone = identity.value !== null && readSession() === null && /^evreg (?!.*--help)/.test(command);

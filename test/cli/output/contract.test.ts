@@ -54,7 +54,7 @@ let run: (line: string, input?: string, env?: Record<string, string>) => Promise
 
 beforeAll(async () => {
   world = await createWorld();
-  const there = commandLine(world.folder, { EVREG_CONFIG_DIR: join(world.folder, "settings") });
+  const there = commandLine(world.folder, {});
   run = (line, input = "", env = {}) => there.run(line, { input, env });
 });
 afterAll(() => world?.close());
