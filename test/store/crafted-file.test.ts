@@ -120,6 +120,8 @@ describe("rows that evreg could not have written", () => {
     const store = await serve(crafted("UPDATE event SET action_id = 77 WHERE rowid = 2"));
     const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
     expect(events.map(({ rowid }) => rowid)).toEqual([1]);
+    // One that is not there at all is no damage.
+    expect(await store.events.find(999)).toBeUndefined();
     expect(store.files!.damagedEvents()).toEqual([2]);
     await store.close();
   });

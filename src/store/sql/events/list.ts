@@ -184,6 +184,11 @@ interface EventRow extends PayloadRequest {
   readonly timestamped_ms: number;
 }
 
+/** As in a damaged file. */
+interface EventWithoutAction extends PayloadRequest {
+  readonly action: null;
+}
+
 const SELECT_EVENT = `
   SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_COLUMNS},
     e.revision, e.timestamped_ms`;
@@ -309,15 +314,15 @@ async function readEvents(
   ids: readonly number[],
   { payloads = true, maxBytes = Infinity }: Pick<EventSelection, "payloads" | "maxBytes"> = {},
 ): Promise<{ readonly events: readonly StoredEvent[]; readonly isCut: boolean }> {
-  const rows = await work.rows<EventRow>(
+  const found = await work.rows<EventRow | EventWithoutAction>(
     `${SELECT_EVENT} FROM list(?: id bigint) AS page
-      CROSS JOIN event AS e ON e.rowid = page.id CROSS JOIN action AS a ON a.rowid = e.action_id`,
+      CROSS JOIN event AS e ON e.rowid = page.id LEFT JOIN action AS a ON a.rowid = e.action_id`,
     ids,
   );
   // An event without its action is damaged.
-  if (rows.length < ids.length) {
-    const found = new Set(rows.map(({ eventId }) => eventId));
-    work.damaged.push(...ids.filter((id) => !found.has(id)));
+  const rows = found.filter((row) => row.action !== null);
+  if (rows.length < found.length) {
+    work.damaged.push(...found.filter(({ action }) => action === null).map(({ eventId }) => eventId));
   }
   const fitting = payloads ? firstWithin(rows, ({ payloadBytes }) => payloadBytes, maxBytes) : rows;
   const read = payloads ? await readPayloads(work, fitting) : undefined;
