@@ -16,7 +16,10 @@ import { nextCommand } from "../cli/target/next-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { COMPATIBILITY_AGAINST } from "../model/action.ts";
-import { ACTION_CHANGED, ACTIONS } from "../cli/views/actions.ts";
+import type { ActionRevision } from "../domain/action.ts";
+import type { Evreg } from "../evreg.ts";
+import { ACTION_CHANGED, ACTIONS, differencesInShort, revisionColumns } from "../cli/views/actions.ts";
+import { differencesOf } from "../schema/differences.ts";
 
 /** What the changes of an action's schema are compared with. */
 const againstFlag = choiceFlag(
@@ -173,4 +176,46 @@ function endCommand(setting: "deprecated" | "retired", undone: string, about: Ab
     }
   }
   return Object.assign(EndCommand, about);
+}
+
+export class ActionsHistory extends TargetCommand {
+  static override summary = "List the schemas an action has had, newest first.";
+  static override description =
+    "Each event names the revision that it was checked by. To go back to an older one: evreg actions update NAME --from-revision NUMBER.";
+  static override examples = examples("evreg actions history order.created", {
+    "The schema of the first revision, which is the last of the list": `evreg actions history order.created --json | jq '.data[-1].schemata'`,
+  });
+  static override args = { name: textArg("Name of the action.") };
+  static override flags = {
+    limit: numberFlag("At most so many, 1 to 50 (default 20)."),
+    after: numberFlag("Only revisions older than this one.", { helpValue: "REVISION" }),
+  };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(ActionsHistory);
+    const output = this.outputFor(flags);
+    const query = definedOnly({ limit: flags.limit, after: flags.after });
+    await this.withTarget(flags, async (evreg) => {
+      const answer = await evreg.actions.revisions(args.name, query);
+      const changes = output.format === "table" ? await changesIn(evreg, answer.data) : new Map();
+      await output.list(answer, revisionColumns(changes), `There is no revision older than ${flags.after}.`);
+    });
+  }
+}
+
+/** What each revision changed; the one before the last of the page is on the next page. */
+async function changesIn(evreg: Evreg, page: readonly ActionRevision[]): Promise<Map<number, string>> {
+  const last = page.at(-1);
+  if (last === undefined) return new Map();
+  const older =
+    last.revision === 1 ? [] : [(await evreg.actions.revision(last.action, last.revision - 1)).data];
+  const all = [...page, ...older];
+  return new Map(
+    page.map(({ revision, schemata }, index) => {
+      const before = all[index + 1];
+      if (before === undefined) return [revision, "first"];
+      const differences = differencesOf(before.schemata, schemata);
+      return [revision, differences.length === 0 ? "same schema" : differencesInShort(differences)];
+    }),
+  );
 }

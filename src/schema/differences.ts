@@ -2,13 +2,11 @@ import { isDeepStrictEqual } from "node:util";
 import { isObject } from "./keywords.ts";
 import { childOf, pointerTo } from "../json/field-path.ts";
 
-/** One place where two schemas differ. */
-export type Difference =
-  /** `pointer` leads to it in the new schema. */
-  | { readonly kind: "added"; readonly pointer: string; readonly is: unknown }
-  /** `pointer` led to it in the old schema. */
-  | { readonly kind: "removed"; readonly pointer: string; readonly was: unknown }
-  | { readonly kind: "changed"; readonly pointer: string; readonly was: unknown; readonly is: unknown };
+/** One place where two schemas differ: `pointer` leads to it in the new schema, or to what was removed in the old one. */
+export interface Difference {
+  readonly kind: "added" | "removed" | "changed";
+  readonly pointer: string;
+}
 
 /**
  * The smallest parts that were added, removed or changed, in the order of the document. The order of members does not
@@ -23,7 +21,7 @@ export function differencesOf(before: unknown, after: unknown, pointer = ""): Di
     }
     return inMembers(before, after, pointer);
   }
-  return [{ kind: "changed", pointer, was: before, is: after }];
+  return [{ kind: "changed", pointer }];
 }
 
 /** Finds the differences of two objects or two lists. */
@@ -31,22 +29,21 @@ function inMembers(before: object, after: object, pointer: string): Difference[]
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].flatMap((name) => {
     const place = pointerTo(pointer, name);
-    const [was, is] = [childOf(before, name), childOf(after, name)];
-    if (!Object.hasOwn(before, name)) return { kind: "added", pointer: place, is };
-    if (!Object.hasOwn(after, name)) return { kind: "removed", pointer: place, was };
-    return differencesOf(was, is, place);
+    if (!Object.hasOwn(before, name)) return { kind: "added", pointer: place };
+    if (!Object.hasOwn(after, name)) return { kind: "removed", pointer: place };
+    return differencesOf(childOf(before, name), childOf(after, name), place);
   });
 }
 
 function inSets(before: readonly unknown[], after: readonly unknown[], pointer: string): Difference[] {
   const removed = before.flatMap((was, index): Difference[] =>
-    after.includes(was) ? [] : [{ kind: "removed", pointer: pointerTo(pointer, index), was }],
+    after.includes(was) ? [] : [{ kind: "removed", pointer: pointerTo(pointer, index) }],
   );
   const added = after.flatMap((is, index): Difference[] =>
-    before.includes(is) ? [] : [{ kind: "added", pointer: pointerTo(pointer, index), is }],
+    before.includes(is) ? [] : [{ kind: "added", pointer: pointerTo(pointer, index) }],
   );
   // Only their order or number differs, which may matter after all, in a `default` for example.
-  if (removed.length + added.length === 0) return [{ kind: "changed", pointer, was: before, is: after }];
+  if (removed.length + added.length === 0) return [{ kind: "changed", pointer }];
   return [...removed, ...added];
 }
 

@@ -29,26 +29,6 @@ test("history lists revisions with their changes, and a page includes the change
   expect(data).toMatchObject([{ revision: 1, schemata: SCHEMA }]);
 });
 
-test("diff compares revisions and files", async () => {
-  write("diff.yaml", "type: object\nproperties:\n  id: {type: number}\n");
-  const note = '/properties/note: {"type":"string"}\n';
-  await expectEach([
-    ["actions diff a.b", 0, `a.b: revision 1 → revision 2\n+ ${note}`, ""],
-    ["actions diff a.b diff.yaml", 0, /^.*\n~ \/properties\/id\/type: "integer" → "number"\n- .*note.*\n$/],
-    ["actions diff a.new", 2, ""],
-    ["actions diff a.b diff.yaml 1", 2, ""],
-    ["actions diff a.b 1 9", 3, ""],
-  ]);
-  expect((await json("actions diff a.b 1")).data).toEqual({
-    action: "a.b",
-    from: { revision: 1 },
-    to: { revision: 2 },
-    differences: [{ kind: "added", pointer: "/properties/note", is: { type: "string" } }],
-  });
-  const { data } = await json("actions diff a.b 1 -", { input: JSON.stringify(SCHEMA) });
-  expect(data).toMatchObject({ to: { file: "-" }, differences: [] });
-});
-
 test("check prints breaks next to the lines of the file, and ends with 5", async () => {
   write("broken.json", `{\n  "type": "object",\n  "required": ["id"],\n  "title": "x"\n}\n`);
   const check = "actions check a.b --schema";

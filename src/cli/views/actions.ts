@@ -1,5 +1,5 @@
 import type { Column } from "../io/table.ts";
-import { escapeControlInJson, escapeControl } from "../io/text.ts";
+import { escapeControl } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { type Action, type ActionRevision, actionState } from "../../domain/action.ts";
 import { ACTION } from "../../model/action.ts";
@@ -59,20 +59,10 @@ function modeOf({ compatibility, compatibility_against: against }: Action): stri
   return against === "all" && compatibility !== "none" ? `${compatibility}, against all` : compatibility;
 }
 
-/** Characters of a value; a whole subschema would hide where it stands. */
-const LONGEST_VALUE = 120;
 /** Differences named in one cell of a listing. */
 const NAMED = 3;
 
 const SIGN = { added: "+", removed: "-", changed: "~" } as const;
-
-/** A difference as a line: `~ /properties/age/minimum: 0 → 18`. */
-export function differenceLine(difference: Difference): string {
-  const values = [];
-  if ("was" in difference) values.push(shown(difference.was));
-  if ("is" in difference) values.push(shown(difference.is));
-  return `${place(difference)}: ${values.join(" → ")}`;
-}
 
 /** Many as one cell: where they are, and how many more there are. */
 export function differencesInShort(differences: readonly Difference[]): string {
@@ -83,9 +73,4 @@ export function differencesInShort(differences: readonly Difference[]): string {
 
 function place({ kind, pointer }: Difference): string {
   return `${SIGN[kind]} ${escapeControl(pointer || "(root)")}`;
-}
-
-function shown(value: unknown): string {
-  const json = escapeControlInJson(JSON.stringify(value));
-  return json.length > LONGEST_VALUE ? `${json.slice(0, LONGEST_VALUE).toWellFormed()}…` : json;
 }

@@ -80,7 +80,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     place: "makes folder",
   },
   "actions:deprecate": { ok: (_, run) => `order.changed${run}`, missing: NAME },
-  "actions:diff": { ok: () => "order.created", missing: NAME },
   "actions:get": { ok: () => "order.created", missing: NAME },
   "actions:history": { ok: () => "order.created", missing: NAME },
   "actions:list": { ok: () => "--application shop", missing: null },

@@ -12,7 +12,6 @@ const TEXT = "é".repeat(4_000);
 
 const served = useServed(async ({ evreg }) => {
   await evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
-  await evreg.actions.update("a.b", { schemata: { type: "object", properties: { text: {} } } });
   const payload = RawJson.fromValue({ text: TEXT });
   await evreg.events.publishBatch(Array.from({ length: EVENTS }, () => ({ action: "a.b", payload })));
 });
@@ -74,9 +73,9 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
   );
 
   test("LANG=C does not change the output", async () => {
-    const words = ["actions", "diff", "a.b"];
+    const words = ["events", "get", "1"];
     const plain = await inShell(`"$@" ${words.join(" ")}`, { LANG: "C", LC_ALL: "C" });
-    expect(plain).toMatchObject({ code: 0, stdout: expect.stringContaining("revision 1 → revision 2") });
+    expect(plain).toMatchObject({ code: 0, stdout: expect.stringContaining("é") });
     expect(plain).toEqual(await served.run(words, { env: { LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" } }));
   });
 });
