@@ -6,7 +6,7 @@ import { escapeControl } from "../cli/io/text.ts";
 import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { whereSchema } from "../cli/schema-file.ts";
-import { EVENT_LIMITS, EVENT_OUTCOMES, type PageMeta } from "../domain/event.ts";
+import { EVENT_LIMITS, type PageMeta } from "../domain/event.ts";
 import { DELIVERIES } from "../cli/views/deliveries.ts";
 import { EVENTS, LIST_WITH_DELIVERIES } from "../cli/views/events.ts";
 
@@ -17,7 +17,6 @@ export const EventsList = listCommand(EVENTS, {
     "Of one action, in the last two hours": "evreg events --action order.created --from 2h",
     "Of one day": "evreg events --from 2027-01-31 --to 2027-02-01",
     "Of the last hour, with what became of each": "evreg events --from 1h --deliveries",
-    "Those that nobody has received yet": "evreg events --outcome unreceived --from 1d",
     "Those from France, of one customer": "evreg events list --where country=FR --where customer.id=7",
     "Those of more than 100": `evreg events list --where '{"properties":{"total":{"minimum":100}},"required":["total"]}'`,
     "Every payload there ever was, oldest first": "evreg events --all --order asc | jq -c .payload",
@@ -33,16 +32,6 @@ export const EventsList = listCommand(EVENTS, {
       multipleNonGreedy: true,
       exclusive: ["page"],
     }),
-    outcome: choiceFlag(
-      "Only those that no handler has received, or with a delivery that has failed for good.",
-      EVENT_OUTCOMES,
-      { exclusive: ["page"] },
-    ),
-    key: textFlag(
-      "Only those with this key, to a subscription that is --ordered-by one. It goes through them one after the other.",
-      "VALUE",
-      { exclusive: ["page"] },
-    ),
     "idempotency-key": textFlag(
       "Only what was published under this key, one event of each application.",
       "KEY",

@@ -1,6 +1,6 @@
 import type { RawJson } from "../json/raw-json.ts";
 import type { Deprecation, SchemaWarning } from "./action.ts";
-import { DELIVERY_LIMITS, type DeliveryCounts } from "./delivery.ts";
+import type { DeliveryCounts } from "./delivery.ts";
 import type { ErrorBody } from "./error.ts";
 import {
   actionName,
@@ -37,10 +37,6 @@ export interface NewEvent {
   /** 1 to 255 printable ASCII characters. The same key with the same body answers the first event again. */
   readonly idempotency_key?: string;
 }
-
-/** unreceived: no handler has received it. failed: a delivery of it has failed for good. */
-export const EVENT_OUTCOMES = ["unreceived", "failed"] as const;
-export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 
 export interface PageMeta {
   /** How many events the list is of; in a search, among how many it looks. */
@@ -175,20 +171,6 @@ export const EVENT_QUERY = querySchema("EventQuery", {
     pattern: NO_NUL,
     description: `A JSON Schema Draft 7 document, held to the limits of an action's schema: only events whose payloads conform to it. Not together with page. A list ends early once ${SEARCH_LIMITS.events.toLocaleString("en")} events were looked at or ${SEARCH_LIMITS.searchMs / 1_000} s have passed; \`meta.next\` is the \`after\` with which it goes on.`,
     examples: ['{"properties":{"country":{"const":"FR"}},"required":["country"]}'],
-  },
-  outcome: {
-    type: "string",
-    enum: EVENT_OUTCOMES,
-    description:
-      "unreceived: only events that no handler has received. failed: only events with a delivery that has failed for good. A search as with where, over the deliveries that the token may read.",
-  },
-  key: {
-    type: "string",
-    maxLength: DELIVERY_LIMITS.keyLength,
-    pattern: NO_NUL,
-    description:
-      "Only events with a delivery to a subscription that is ordered by key, with this key there: the text that stands at the pointer or, as JSON, another value such as `42`. A search as with where, over the deliveries that the token may read.",
-    examples: ["C-17", "42"],
   },
   idempotency_key: {
     type: "string",

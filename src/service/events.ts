@@ -64,13 +64,11 @@ async function shown(
 async function search(
   context: ServiceContext,
   access: Access,
-  query: EventQuery,
+  { where, ...query }: EventQuery & { readonly where: string },
   { page, ...selection }: EventSelection,
   signal: AbortSignal | undefined,
 ): ReturnType<EventsPort["list"]> {
-  const { where: text, outcome, key } = query;
-  const where = text === undefined ? undefined : schemaIn(text);
-  const request = { ...selection, where, ...omitUndefined({ outcome, deliveryKey: key }) };
+  const request = { ...selection, where: schemaIn(where) };
   const found = await context.storedEvents.search(request, access.caller, signal);
   const { events, total, searched, next = null, warnings } = found;
   const meta = { total, page, per_page: selection.limit, searched, next, warnings };
@@ -86,7 +84,7 @@ export async function* eventParts(
 ): AsyncGenerator<EventPart, void, void> {
   const { store } = context;
   const applications = access.readable();
-  const { action, order = "desc", after, where, outcome, key } = checkQuery(EVENT_QUERY, query);
+  const { action, order = "desc", after, where } = checkQuery(EVENT_QUERY, query);
   const { page = 1, limit = EVENT_LIMITS.listDefault, payloads = true } = query;
   const selection = omitUndefined<EventSelection>({
     action,
@@ -100,14 +98,12 @@ export async function* eventParts(
     payloads,
     maxBytes,
   });
-  const isSearch = (where ?? outcome ?? key) !== undefined;
-  if (query.page !== undefined && (after !== undefined || isSearch)) {
-    const what =
-      after === undefined ? "where, outcome and key; go on with after" : "after, which replaces it";
+  if (query.page !== undefined && (after ?? where) !== undefined) {
+    const what = after === undefined ? "where; go on with after" : "after, which replaces it";
     throw malformedField("page", `cannot be used together with ${what}`, query.page);
   }
-  if (isSearch) {
-    yield { ...(await search(context, access, query, selection, signal)), isLast: true };
+  if (where !== undefined) {
+    yield { ...(await search(context, access, { ...query, where }, selection, signal)), isLast: true };
     return;
   }
   const damaged: number[] = [];

@@ -36,7 +36,7 @@ interface StoredEventsOptions {
 
 /** `limit` is how many are looked for; `payloads` whether they come with what is in them. */
 interface EventSearch extends Omit<EventSelection, "page"> {
-  readonly where?: Schemata | undefined;
+  readonly where: Schemata;
 }
 
 /** How far one walk goes. */
@@ -118,7 +118,7 @@ export class StoredEvents {
   }
 
   /**
-   * Finds the next events with such deliveries and a payload that conforms to a schema. Ends early when its time is over.
+   * Finds the next events with a payload that conforms to a schema. Ends early when its time is over.
    * @throws `invalid` for what is no schema; `unavailable` when its time is over before the first event was looked at
    */
   async search(request: EventSearch, caller: unknown, signal?: AbortSignal): Promise<FoundEvents> {
@@ -126,8 +126,7 @@ export class StoredEvents {
     const { where } = request;
     const limit = new TimeLimit(clock, SEARCH_LIMITS.searchMs, tooBusy(), signal);
     try {
-      const warnings =
-        where === undefined ? [] : await schemaChecks.warnings("where", where, caller, limit.signal);
+      const warnings = await schemaChecks.warnings("where", where, caller, limit.signal);
       const found = await this.#turns.run(caller, () => this.#search(request, limit, caller));
       return { ...found, warnings };
     } finally {
@@ -141,19 +140,18 @@ export class StoredEvents {
     caller: unknown,
   ): Promise<Omit<FoundEvents, "warnings">> {
     const { payloads } = this.#options;
-    const candidate = where === undefined ? undefined : await candidateOf(where, limit);
+    const candidate = await candidateOf(where, limit);
     const checking = { caller, gone: limit.signal };
     const events: StoredEvent[] = [];
     let foundBytes = 0;
-    const holding = where === undefined ? [] : neededTexts(where);
+    const holding = neededTexts(where);
     const sieve = holding.length === 0 ? {} : { holding };
     const walked = await this.#walk({
-      selection: { ...selection, ...sieve, payloads: isWhole || candidate !== undefined },
+      selection: { ...selection, ...sieve, payloads: true },
       atOnce: holding.length === 0 ? SEARCH_READ_EVENTS : HOLDING_READ_EVENTS,
       maxEvents: SEARCH_LIMITS.events,
       limit,
       visit(event) {
-        if (candidate === undefined) return goesOn(event, true);
         if (event.payload === undefined) return true;
         const conforms = payloads.conforms(candidate, new RawJson(event.payload), checking);
         return typeof conforms === "boolean"

@@ -1,6 +1,6 @@
 import type { DeliveryCounts } from "../domain/delivery.ts";
 import type { EvregError } from "../domain/error.ts";
-import type { Event, EventOutcome } from "../domain/event.ts";
+import type { Event } from "../domain/event.ts";
 import type { Claim, RecordClaim } from "./queue.ts";
 
 /** Events, and the deliveries that are made with them. */
@@ -86,8 +86,8 @@ export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"
 export interface EventPage {
   readonly events: readonly StoredEvent[];
   /**
-   * The place of each of the events among those that were looked at, from 1. These are more than `events` where `holding`, `outcome`
-   * or `deliveryKey` left some out.
+   * The place of each of the events among those that were looked at, from 1. These are more than `events` where `holding` left some
+   * out.
    */
   readonly places: readonly number[];
   /** How many were looked at, and the last of them. */
@@ -118,10 +118,6 @@ export interface EventSelection {
   readonly payloads?: boolean;
   /** Leaves out events whose payloads cannot hold a text of each of these lists; `limit` counts them all the same. */
   readonly holding?: readonly (readonly string[])[];
-  /** Leaves out events that have no such deliveries to `applications`, or to all; `limit` counts them all the same. */
-  readonly outcome?: EventOutcome;
-  /** The text of a key, or its JSON. Leaves out events that have no delivery with one of these keys, like `outcome`. */
-  readonly deliveryKey?: string;
 }
 
 export interface NextEvents {

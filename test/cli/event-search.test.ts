@@ -28,11 +28,8 @@ test("`events list --deliveries` says what became of each", async () => {
   expect(data).toMatchObject([{ rowid: 5, deliveries: {} }]);
 });
 
-test("`events list --idempotency-key` and `--key` find events by either", async () => {
-  await served.expectEach([
-    ["events list --idempotency-key none", 0, "", /No event matches\./],
-    ["events list --key C-17", 0, "", /No event matches\.[^]*0 events found in 5; no more behind\./],
-  ]);
+test("`events list --idempotency-key` finds the event of a key", async () => {
+  await served.expectEach([["events list --idempotency-key none", 0, "", /No event matches\./]]);
 });
 
 test("--where takes members with their values, several of them, and a schema inline", async () => {

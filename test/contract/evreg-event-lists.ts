@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EventQuery } from "../../src/domain/event.ts";
 import {
-  ANY_OBJECT,
   claimDue,
   finishNow,
   freshName,
@@ -146,7 +145,6 @@ export function eventListsContract(open: OpenEvreg): void {
       expect(await sizes({ after: 3, limit: 1 })).toEqual([large]);
       expect(await sizes({ where: '{"required":["text"]}' })).toEqual([large]);
       expect(await sizes({ where: '{"properties":{"n":{"const":3}}}' })).toEqual([]);
-      expect(await sizes({ outcome: "unreceived", limit: 1 })).toEqual([large]);
       const { data } = await under.evreg.events.list({ payloads: false, deliveries: true, limit: 1 });
       expect(data[0]).toMatchObject({ deliveries: {}, payload_bytes: large[2] });
     });
@@ -186,7 +184,7 @@ export function eventListsContract(open: OpenEvreg): void {
         [1, first],
       ]);
       expect(await counts({ order: "asc", limit: 1 })).toEqual([[1, first]]);
-      expect(await counts({ outcome: "failed" })).toEqual([[1, first]]);
+      expect(await counts({ where: "{}", after: 2 })).toEqual([[1, first]]);
     });
 
     it("has none unless they are asked for", async () => {
@@ -270,69 +268,6 @@ export function eventListsContract(open: OpenEvreg): void {
       const slip = JSON.stringify({ requird: ["country"] });
       const { meta } = await under.evreg.events.list({ where: slip, limit: 1 });
       expect(meta.warnings).toHaveLength(1);
-    });
-  });
-
-  describe("searching events by the key of an ordered subscription", () => {
-    const under = useEvreg(open);
-
-    it("finds those with a delivery of this key, which shows it", async () => {
-      const { evreg } = under;
-      await evreg.actions.create(newAction({ action: "a", application: "shop", schemata: ANY_OBJECT }));
-      await subscribe(evreg, { action: "a", subscription: "one", ordered: { key: "/c" } });
-      await subscribe(evreg, { action: "a", subscription: "two" });
-      for (const c of ["C-17", 42, "42", "C-17", [1]]) await publish(evreg, newEvent({ c }, "a"));
-      const found = async (query: EventQuery, port = evreg) => {
-        const { data, meta } = await port.events.list(query);
-        expect(meta).toMatchObject({ searched: expect.any(Number), next: null });
-        return ids(data);
-      };
-      expect(await found({ key: "C-17" })).toEqual([4, 1]);
-      expect(await found({ key: "42", order: "asc" })).toEqual([2, 3]);
-      expect(await found({ key: "C-18" })).toEqual([]);
-      expect(await found({ key: "C-17", outcome: "failed" })).toEqual([]);
-      expect(await found({ key: "C-17", outcome: "unreceived" })).toEqual([4, 1]);
-      expect(await found({ key: "C-17" }, await under.as(["read:shop"]))).toEqual([]);
-
-      const deliveries = (await evreg.deliveries.list({ subscription: 1 })).data;
-      const keys = await Promise.all(
-        deliveries.map(async ({ rowid }) => (await evreg.deliveries.get(rowid)).data.key),
-      );
-      expect(keys).toEqual([undefined, "C-17", "42", "42", "C-17"]);
-      const [other] = (await evreg.deliveries.list({ subscription: 2 })).data;
-      expect((await evreg.deliveries.get(other!.rowid)).data).not.toHaveProperty("key");
-    });
-  });
-
-  describe("searching events by their outcome", () => {
-    const under = useEvreg(open);
-    const found = async (query: EventQuery) => ids((await under.evreg.events.list(query)).data);
-
-    it("finds those that nobody has received, and those that failed somewhere", async () => {
-      const { evreg } = under;
-      await evreg.actions.create(newAction({ action: "a", application: "shop", schemata: ANY_OBJECT }));
-      await publish(evreg, newEvent({ n: 1 }, "a"));
-      await subscribe(evreg, { action: "a", subscription: "one", max_retries: 0 });
-      await subscribe(evreg, { action: "a", subscription: "two", application: "shop", max_retries: 0 });
-      for (const n of [2, 3, 4]) await publish(evreg, newEvent({ n }, "a"));
-      for (const claim of await claimDue(under)) {
-        // The second event is received by one and fails at the other, the third fails everywhere, the fourth is under way.
-        const { eventId } = claim.event;
-        if (eventId === 4) continue;
-        const isReceived = eventId === 2 && claim.subscription.subscriptionId === 1;
-        await finishNow(under, claim, isReceived ? "delivered" : "failed");
-      }
-      expect(await found({ outcome: "unreceived" })).toEqual([4, 3, 1]);
-      expect(await found({ outcome: "failed" })).toEqual([3, 2]);
-      const where = JSON.stringify({ properties: { n: { const: 3 } } });
-      expect(await found({ outcome: "failed", where })).toEqual([3]);
-      const { meta } = await evreg.events.list({ outcome: "failed", limit: 1 });
-      expect(meta).toMatchObject({ total: 4, searched: 2, next: 3, warnings: [] });
-      expect(await found({ outcome: "failed", after: 3 })).toEqual([2]);
-      // Of the second one it may not read that another application has received it.
-      const { events } = await under.as(["read:shop"]);
-      const seen = await events.list({ outcome: "unreceived" });
-      expect(ids(seen.data)).toEqual([4, 3, 2, 1]);
     });
   });
 

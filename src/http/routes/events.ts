@@ -159,7 +159,7 @@ export const EVENT_ROUTES: readonly Route[] = [
   }),
   routeAt("GET /v1/events", "listEvents", "List events, newest first by default", {
     description:
-      "Use `after` to read long lists: each page costs the same. It replaces `page`. A search by `where`, `outcome` or `key` goes on with `meta.next`, also where it found nothing yet.",
+      "Use `after` to read long lists: each page costs the same. It replaces `page`. A search by `where` goes on with `meta.next`, also where it found nothing yet.",
     query: EVENT_QUERY,
     answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
     failures: [422],
@@ -173,13 +173,12 @@ export const EVENT_ROUTES: readonly Route[] = [
       const partBytes = Math.min(listBytes, Math.max(EVENT_PART_BYTES, limits.payloadBytes) + PAGE_BYTES);
       // A search holds what it reads, what it has found, and one more.
       const searchBytes = 2 * SEARCH_LIMITS.bytes + limits.payloadBytes;
-      const isSearch = (query.where ?? query.outcome ?? query.key) !== undefined;
-      // It reads payloads also where it answers none.
-      const mostBytes = query.where === undefined ? listBytes : Math.max(listBytes, SEARCH_LIMITS.bytes);
+      // A search reads payloads also where it answers none.
+      const mostBytes = Math.max(listBytes, SEARCH_LIMITS.bytes);
       return request.untilDisconnect((signal) => {
         const reading = { signal, maxBytes: EVENT_PART_BYTES };
         const make = (): Promise<Reply> => replyInParts(eventListParts(evreg.parts.events(query, reading)));
-        return isSearch
+        return query.where !== undefined
           ? responses.answer(request, Math.min(mostBytes, searchBytes), make, "search")
           : responses.answer(request, partBytes, make);
       });

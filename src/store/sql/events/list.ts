@@ -1,4 +1,3 @@
-import { keysOfText } from "../../../domain/order-key.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type {
   EventBounds,
@@ -12,7 +11,6 @@ import type {
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import { firstWithin, type Work } from "../operation.ts";
-import { DELIVERY_STATE } from "../queue/delivery-state.ts";
 import { isRowid, type Sql, walkedBy } from "../sql.ts";
 import { ALL_ACTIONS, BLOCK_SIZES, type BlockRun, blocksOf, rangeOf } from "./counts.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
@@ -215,8 +213,7 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const last = skip === 0 ? after : await selected.rowidAt(ranges, order === "asc" ? skip - 1 : total - skip);
   const onward = last === undefined ? ranges : rangesAfter(ranges, last, order);
   const ids = await selected.walk(onward, order, limit);
-  const possible = query.holding === undefined ? ids : await idsHolding(work, ids, query.holding);
-  const wanted = await idsWithDeliveries(work, possible, query);
+  const wanted = query.holding === undefined ? ids : await idsHolding(work, ids, query.holding);
   const { events, isCut } = await readEvents(work, wanted, query);
   const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
@@ -277,35 +274,6 @@ async function idsHolding(
 
 function needsNoEscape(text: string): boolean {
   return JSON.stringify(text) === `"${text}"`;
-}
-
-/** SQL that says whether the event `page.id` has a delivery of which the condition is true, to the applications `?2`. */
-function hasDelivery(condition: string): string {
-  return `EXISTS (
-      SELECT 1 FROM delivery AS d INDEXED BY delivery_event CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE d.event_id = page.id AND ${condition}
-        AND (?2 IS NULL OR s.application IN list(?2: name text)))`;
-}
-
-/** Answers those of the events whose deliveries are so; `unreceived` has none that was delivered. */
-async function idsWithDeliveries(
-  sql: Sql,
-  ids: readonly number[],
-  { outcome, deliveryKey: key, applications }: EventSelection,
-): Promise<readonly number[]> {
-  if ((outcome ?? key) === undefined) return ids;
-  const having = await sql.column<number>(
-    `SELECT page.id FROM list(?1: id bigint) AS page
-      WHERE (coalesce(?3, '') <> 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
-        AND (coalesce(?3, '') <> 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
-        AND (?4 IS NULL OR ${hasDelivery("d.key IN list(?4: key bigint)")})`,
-    ids,
-    applications,
-    outcome,
-    key === undefined ? undefined : keysOfText(key),
-  );
-  const selected = new Set(having);
-  return ids.filter((id) => selected.has(id));
 }
 
 /** Reads the first of the events whose payloads fit, and at least one. */

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { type Event, EVENT_OUTCOMES } from "../../../domain/event.ts";
+import type { Event } from "../../../domain/event.ts";
 import { Button } from "../../parts/layout.tsx";
 import { type FilterName, List, Split, useParts, useTimeRange } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
@@ -16,8 +16,6 @@ const FILTERS: readonly FilterName[] = [
   { name: "action", example: "order.*" },
   { name: "from", example: "1h" },
   { name: "to", example: "2026-02-01" },
-  { name: "outcome", example: "failed", values: EVENT_OUTCOMES },
-  { name: "key", example: "C-17" },
   { name: "idempotency_key", example: "order-4711-created" },
   {
     name: "where",
@@ -38,26 +36,16 @@ const COLUMNS: readonly Column<ListedEvent>[] = [
 /** The newest events, older pages, and what a search finds. */
 function EventList({ route }: { readonly route: Route }) {
   const { query } = route;
-  const { action, outcome, where, key, idempotency_key } = query;
+  const { action, where, idempotency_key } = query;
   const { from, to } = useTimeRange(query);
   const { schema, wrong } = useMemo(() => (where === undefined ? {} : whereSchema(where)), [where]);
   const list = useParts<ListedEvent>({
     what: "event",
     path: wrong === undefined ? "/v1/events" : undefined,
-    query: {
-      payloads: false,
-      deliveries: true,
-      action,
-      from,
-      to,
-      outcome,
-      key,
-      idempotency_key,
-      where: schema,
-    },
+    query: { payloads: false, deliveries: true, action, from, to, idempotency_key, where: schema },
     route,
     everyMs: LIVE_EVERY_MS,
-    isSearch: (outcome ?? where ?? key) !== undefined,
+    isSearch: where !== undefined,
   });
   return (
     <List
