@@ -29,7 +29,7 @@ import type { Store } from "../store/store.ts";
 import { checkQuery } from "./requests.ts";
 
 interface RecorderParts {
-  readonly store: Pick<StatsStore, "countRefused" | "noteRunning" | "removeExpired">;
+  readonly store: Pick<StatsStore, "countRefused" | "removeExpired">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -38,29 +38,24 @@ interface RecorderParts {
 const DELAY_MS = 250;
 /** Steps of removing in a minute: of 200,000 rows. */
 const MAX_REMOVALS = 400;
-/** After a longer gap this process was not there: the machine slept. */
-const MAX_EMPTY_MS = 3 * MINUTE_MS;
 /** What is refused counts for no action once there are so many. */
 const MAX_REFUSED = 10_000;
 
 /**
  * Counts what is refused, of which nothing else is stored: in memory until a minute is over, or figures are read. It also has the
- * store note that this process runs, and remove what is too old.
+ * store remove what is too old.
  */
 export class StatsRecorder {
   readonly #parts: RecorderParts;
   #refused = new Map<string, RefusedCount>();
   readonly #failures = new WeakSet<object>();
   readonly startedMs: number;
-  /** It is noted that this process ran until then. */
-  #notedMs: number;
   readonly #rounds: Rounds;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(parts: RecorderParts) {
     this.#parts = parts;
     this.startedMs = parts.clock.now();
-    this.#notedMs = floorTo(this.startedMs, TEN_SECONDS_MS);
     const { clock, logger } = parts;
     this.#rounds = new Rounds({
       clock,
@@ -106,7 +101,10 @@ export class StatsRecorder {
       await this.#parts.store.countRefused(counts);
     } catch (error) {
       for (const count of counts) this.#add(count);
-      this.#failed(error);
+      this.#parts.logger.debug(
+        { error: messageOf(error) },
+        "Figures could not be stored; they are stored with the next ones.",
+      );
     }
   }
 
@@ -117,37 +115,15 @@ export class StatsRecorder {
   /** Safe to call twice. */
   async stop(): Promise<void> {
     await this.#rounds.stop();
-    await this.#note();
+    await this.writeRefused();
   }
 
   async #round(stopping: AbortSignal): Promise<void> {
-    await this.#note();
+    await this.writeRefused();
     const { store, clock } = this.#parts;
     for (let removals = 0; !stopping.aborted && removals < MAX_REMOVALS; removals += 1) {
       if ((await store.removeExpired(clock.now())) === 0) return;
     }
-  }
-
-  /** Writes what was refused, and that this process ran until now. Never rejects. */
-  async #note(): Promise<void> {
-    await this.writeRefused();
-    const { store, clock } = this.#parts;
-    const toMs = floorTo(clock.now(), TEN_SECONDS_MS);
-    // The clock may have been set back.
-    const fromMs = Math.max(Math.min(this.#notedMs, toMs), toMs - MAX_EMPTY_MS);
-    try {
-      if (fromMs < toMs) await store.noteRunning({ fromMs, toMs });
-      this.#notedMs = toMs;
-    } catch (error) {
-      this.#failed(error);
-    }
-  }
-
-  #failed(error: unknown): void {
-    this.#parts.logger.debug(
-      { error: messageOf(error) },
-      "Figures could not be stored; they are stored with the next ones.",
-    );
   }
 }
 
@@ -182,9 +158,6 @@ export async function readStats(
   ]);
   const totals = new Tally();
   const tallies: Tallies = new Map();
-  // This process has run since its start. The clock may have been set back since then.
-  const startedMs = floorTo(Math.min(stats.startedMs, nowMs), stepMs);
-  for (const startMs of starts) if (startMs >= startedMs) tallyOf(tallies, startMs);
   for (const { key, counts } of ofSteps) {
     totals.add(counts);
     tallyOf(tallies, key).add(counts);
@@ -194,7 +167,7 @@ export async function readStats(
     from: toIso(fromMs),
     to: toIso(nowMs),
     step_ms: stepMs,
-    series: seriesOf(starts.map((startMs) => tallies.get(startMs))),
+    series: seriesOf(starts.map((startMs) => tallyOf(tallies, startMs))),
     totals: totals.figures(),
     backlog: backlogOf(unfinished),
   };
@@ -221,11 +194,9 @@ function notTogether(one: string, other: string): EvregError {
   return malformedField(one, `is not given together with ${other}: figures are kept by either alone`, null);
 }
 
-/** @param steps `undefined` where nothing is known */
-function seriesOf(steps: readonly (Tally | undefined)[]): StatsSeries {
-  const figures = steps.map((tally) => tally?.figures());
-  const column = (valueOf: (of: Figures) => number | null): readonly (number | null)[] =>
-    figures.map((one) => (one === undefined ? null : valueOf(one)));
+function seriesOf(steps: readonly Tally[]): StatsSeries {
+  const figures = steps.map((tally) => tally.figures());
+  const column = <T>(valueOf: (figures: Figures) => T): readonly T[] => figures.map(valueOf);
   return {
     published: column(({ published }) => published),
     refused: column(({ refused }) => refused),

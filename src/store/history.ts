@@ -103,13 +103,6 @@ export interface RefusedCount {
   readonly count: number;
 }
 
-/** A time from one start of ten seconds to another, in milliseconds since the epoch. */
-export interface StatsTime {
-  readonly fromMs: number;
-  /** The first moment that is not in the time. */
-  readonly toMs: number;
-}
-
 /** Says whose figures are read; where nothing is named, those of everything. */
 export interface StatsSelection {
   readonly applications?: readonly string[] | undefined;
@@ -158,9 +151,7 @@ export interface StatsSubject {
 /** Figures over time. Events, attempts and deliveries are counted in the transactions that store them. */
 export interface StatsStore {
   countRefused(counts: readonly RefusedCount[]): Promise<void>;
-  /** Notes that nothing happened in the time where nothing was counted. */
-  noteRunning(time: StatsTime): Promise<void>;
-  /** Answers what was counted. By start, each piece of which anything is known has a figure, which may be 0. */
+  /** Answers what was counted. */
   figures(query: StoredStatsQuery): Promise<readonly CountedFigure[]>;
   subjects(query: StatsSubjects): Promise<readonly StatsSubject[]>;
   /** Removes some of what is too old by now; answers how much. */

@@ -248,8 +248,8 @@ export function attentionContract(open: OpenEvreg): void {
       expect(found.from).toBe("2025-12-31T23:00:20.000Z");
       const { series, totals } = found;
       for (const column of Object.values(series)) expect(column).toHaveLength(360);
-      expect(series.published.slice(-3)).toEqual([null, 3, 2]);
-      expect(series.refused.slice(-3)).toEqual([null, 1, 0]);
+      expect(series.published.slice(-3)).toEqual([0, 3, 2]);
+      expect(series.refused.slice(-3)).toEqual([0, 1, 0]);
       expect(series.latency_p50_ms.slice(-2)).toEqual([null, null]);
       expect(totals).toMatchObject({ published: 5, refused: 1, delivered: 0, latency_ms: { p50: null } });
     });

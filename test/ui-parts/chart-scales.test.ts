@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { marksUpTo, runsOf, timeMarks } from "../../src/ui/parts/chart-scales.ts";
+import { marksUpTo, timeMarks } from "../../src/ui/parts/chart-scales.ts";
 
 test("an axis begins at 0 and has round marks, no more than there is room for", () => {
   expect(marksUpTo(1, 5)).toEqual([0, 1]);
@@ -21,9 +21,4 @@ test("marks of time stand at round times of the reader's day", () => {
   const week = timeMarks(START, START + 7 * 24 * HOUR_S, 7, 5.5 * HOUR_S);
   expect(week.apart).toBe(24 * HOUR_S);
   expect(week.marks.map((mark) => (mark + 5.5 * HOUR_S) % (24 * HOUR_S))).toEqual(Array(7).fill(0));
-});
-
-test("a gap ends a line, and a value alone stays", () => {
-  expect(runsOf([null, 1, 0, null, 5, null, null, 2, 3])).toEqual([[1, 2], [4], [7, 8]]);
-  expect(runsOf([null, null])).toEqual([]);
 });

@@ -5,25 +5,25 @@ import { ratesOf } from "../../src/ui/screens/overview/figures.ts";
 import { heightOf, tallyOf } from "../../src/ui/screens/subscriptions/attempt-strip.ts";
 import { attempt } from "./attempt.ts";
 
-/** Three steps of ten seconds; the server began in the second, and the third is half over. */
+/** Three steps of ten seconds; the third is half over. */
 const STATS = {
   range: "1h",
   from: "2026-01-01T00:00:00.000Z",
   to: "2026-01-01T00:00:25.000Z",
   step_ms: 10_000,
-  series: { published: [null, 5, 1], delivered: [null, 10, 4], failed_attempts: [null, 2, 0] },
+  series: { published: [0, 5, 1], delivered: [0, 10, 4], failed_attempts: [0, 2, 0] },
 } as const;
 
-test("counts of seconds become rates, a gap stays a gap, and the step under way is left out", () => {
+test("counts of seconds become rates, and the step under way is left out", () => {
   const seconds = { range: "5m", step_ms: 1_000, to: "2026-01-01T00:00:02.500Z" } as const;
   const { times, delivered, failed } = ratesOf({ ...STATS, ...seconds });
   expect(times).toEqual([1_767_225_600, 1_767_225_601]);
-  expect(delivered).toEqual([null, 10]);
-  expect(failed).toEqual([null, 2]);
+  expect(delivered).toEqual([0, 10]);
+  expect(failed).toEqual([0, 2]);
 });
 
 test("a burst of some seconds never shows more in a minute than there were", () => {
-  const delivered = [null, 312, 0, 0, 0, 0, 0, 0, 4];
+  const delivered = [0, 312, 0, 0, 0, 0, 0, 0, 4];
   const none = delivered.map(() => 0);
   const series = { delivered, published: none, failed_attempts: none };
   const stats = { ...STATS, series, to: "2026-01-01T00:01:22.000Z" };

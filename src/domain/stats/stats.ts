@@ -47,7 +47,7 @@ export interface Figures extends ValueOf<Answers["Figures"]> {}
 /** Times in milliseconds, to 6 %; `null` where there were none. */
 export type Percentiles = Figures["latency_ms"];
 
-/** A value for each step; `null` where nothing is known, as the server did not run, and for a time where nothing was delivered. */
+/** A value for each step; `null` for a time where nothing was delivered. */
 export type StatsSeries = Readonly<Record<keyof typeof STATS_COLUMNS, readonly (number | null)[]>>;
 
 export interface ActionFigures extends ValueOf<Answers["ActionFigures"]> {}

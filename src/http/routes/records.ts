@@ -14,10 +14,10 @@ import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { TOKEN } from "../../model/token.ts";
 import { failure, ref } from "./route.ts";
 
-const column = (description: string): JsonSchema => ({
+const column = (name: string, description: string): JsonSchema => ({
   type: "array",
-  items: field.nullableCount,
-  description: `${description} \`null\` where nothing is known.`,
+  items: name.endsWith("_ms") ? field.nullableCount : field.count,
+  description,
 });
 
 /** What is answered, by the names that `ref` takes. */
@@ -108,9 +108,10 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       step_ms: field.count,
       series: {
         ...record(
-          Object.fromEntries(Object.entries(STATS_COLUMNS).map(([name, text]) => [name, column(text)])),
+          Object.fromEntries(Object.entries(STATS_COLUMNS).map(([name, text]) => [name, column(name, text)])),
         ),
-        description: "A column for each figure, with a value for each step from `from` on.",
+        description:
+          "A column for each figure, with a value for each step from `from` on. A time is `null` where nothing was delivered.",
       },
       totals: ref("Figures"),
       backlog: {

@@ -135,7 +135,6 @@ export const OPERATIONS = {
   },
   stats: {
     countRefused: write(stats.countRefused, { durable: "later" }),
-    noteRunning: write(stats.noteRunning, { durable: "later" }),
     figures: longRead(stats.readFigures),
     subjects: longRead(stats.statsSubjects),
     removeExpired: write(stats.removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),

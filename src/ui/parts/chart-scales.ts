@@ -29,15 +29,3 @@ export function timeMarks(
   const length = Math.max(0, Math.floor((to - first) / apart) + 1);
   return { marks: Array.from({ length }, (_, index) => first + index * apart), apart };
 }
-
-/** What lies between gaps: places of known values that follow each other. */
-export function runsOf(values: readonly (number | null)[]): readonly (readonly number[])[] {
-  const runs: number[][] = [];
-  for (const [index, value] of values.entries()) {
-    if (value === null) continue;
-    const run = runs.at(-1);
-    if (run !== undefined && run.at(-1) === index - 1) run.push(index);
-    else runs.push([index]);
-  }
-  return runs;
-}

@@ -1,14 +1,12 @@
 import type { TargetedPointerEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { marksUpTo, runsOf, timeMarks } from "./chart-scales.ts";
+import { marksUpTo, timeMarks } from "./chart-scales.ts";
 import { clock, day, numberText, rateText } from "./values.tsx";
-
-/** A value for each step; `null` where none is known. */
-type ChartValues = readonly (number | null)[];
 
 export interface ChartLine {
   readonly name: string;
-  readonly values: ChartValues;
+  /** A value for each step. */
+  readonly values: readonly number[];
   /** line: a line on a soft ground; dashed: a thin one; bars: from the zero line up. */
   readonly look: "line" | "dashed" | "bars";
 }
@@ -57,30 +55,30 @@ interface Scales {
 
 const point = (value: number): string => value.toFixed(1);
 
-/** Each run of known values on its own; a value between two gaps is a dot. */
-function linePath(times: readonly number[], values: ChartValues, { x, y }: Scales, isGround = false): string {
-  return runsOf(values)
-    .map((run) => {
-      const points = run.map((index) => `${point(x(times[index]!))} ${point(y(values[index]!))}`).join("L");
-      if (!isGround) return `M${points}${run.length === 1 ? "h.01" : ""}`;
-      const [first, last] = [run[0]!, run.at(-1)!].map((index) => point(x(times[index]!)));
-      return `M${first} ${point(y(0))}L${points}L${last} ${point(y(0))}Z`;
-    })
-    .join("");
+function linePath(
+  times: readonly number[],
+  values: readonly number[],
+  { x, y }: Scales,
+  isGround = false,
+): string {
+  const points = values.map((value, index) => `${point(x(times[index]!))} ${point(y(value))}`).join("L");
+  if (!isGround || values.length === 0) return points && `M${points}`;
+  const [first, last] = [times[0]!, times.at(-1)!].map((time) => point(x(time)));
+  return `M${first} ${point(y(0))}L${points}L${last} ${point(y(0))}Z`;
 }
 
-function barsPath(times: readonly number[], values: ChartValues, { x, y, slot }: Scales): string {
+function barsPath(times: readonly number[], values: readonly number[], { x, y, slot }: Scales): string {
   const width = Math.max(1, Math.min(BAR_WIDEST, slot * BAR_SHARE));
   return values
     .map((value, index) => {
-      if (value === null || value === 0) return "";
+      if (value === 0) return "";
       return `M${point(x(times[index]!) - width / 2)} ${point(y(0))}V${point(y(value))}h${point(width)}V${point(y(0))}Z`;
     })
     .join("");
 }
 
 /**
- * Values over time. A gap stays a gap, nothing is smoothed, and the zero line is there.
+ * Values over time. Nothing is smoothed, and the zero line is there.
  * @param props.times of the steps' starts, in seconds
  * @param props.story what it shows, for those who do not see it
  */
@@ -107,7 +105,7 @@ export function Chart(props: {
   const to = times.at(-1) ?? from;
   const stepS = times.length > 1 ? times[1]! - from : 1;
   const { width, height } = size;
-  const most = Math.max(1, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))) * HEADROOM;
+  const most = Math.max(1, ...lines.flatMap(({ values }) => values)) * HEADROOM;
   const marks = marksUpTo(most, Math.max(1, Math.floor(height / MARK_HEIGHT)));
   const left = 12 + DIGIT_WIDTH * Math.max(...marks.map((mark) => numberText(mark).length));
   const right = width - EDGE.right;
@@ -188,7 +186,7 @@ export function Chart(props: {
             {lines.map(({ name, values }) => (
               <span key={name}>
                 {name}
-                <i>{typeof values[at] === "number" ? rateText(values[at]) : "not known"}</i>
+                <i>{rateText(values[at] ?? 0)}</i>
               </span>
             ))}
           </div>

@@ -44,17 +44,9 @@ export function statsSuite(open: OpenStore): void {
     return (await Promise.all(left)).map((each) => Object.keys(each).length > 0);
   }
 
-  it("are counted in each span of time, and are 0 where it is noted that nothing happened", async () => {
+  it("are counted in each span of time", async () => {
     await happen();
-    await on.stats.noteRunning({ fromMs: NOW, toMs: NOW + 30_000 });
-    await on.stats.noteRunning({ fromMs: FINISHED - 1_000, toMs: FINISHED + 9_000 });
-    const none = [0, 0, 0, 0, 0];
-    expect(await figures()).toEqual({
-      [NOW]: [2, 0, 0, 0, 0],
-      [NOW + 10_000]: none,
-      [NOW + 20_000]: none,
-      [FINISHED - 1_000]: [0, 3, 1, 1, 1],
-    });
+    expect(await figures()).toEqual({ [NOW]: [2, 0, 0, 0, 0], [FINISHED - 1_000]: [0, 3, 1, 1, 1] });
     for (const spanMs of [5 * MINUTE_MS, 60 * MINUTE_MS]) {
       const pieces = [{ spanMs, startMs: NOW }];
       expect(await figures({ pieces })).toEqual({ [NOW]: [2, 3, 1, 1, 1] });

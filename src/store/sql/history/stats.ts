@@ -7,7 +7,6 @@ import type {
   StoredStatsQuery,
   StatsSubject,
   StatsSubjects,
-  StatsTime,
 } from "../../history.ts";
 import { matchOf } from "../catalog/matching.ts";
 import type { ReadPart } from "../operation.ts";
@@ -114,19 +113,6 @@ export async function countRefused(sql: Sql, refused: readonly RefusedCount[]): 
   await counts.write(sql);
 }
 
-export async function noteRunning(sql: Sql, { fromMs, toMs }: StatsTime): Promise<void> {
-  for (const { spanMs } of STATS_SPANS) {
-    await sql.run(
-      `INSERT INTO figure (span_ms, start_ms, action_id, subscription_id, measure, count)
-        WITH RECURSIVE running (ms) AS (SELECT ?2 UNION ALL SELECT ms + ?1 FROM running WHERE ms + ?1 < ?3)
-        SELECT ?1, ms, 0, 0, ${MEASURE.published}, 0 FROM running WHERE TRUE ON CONFLICT DO NOTHING`,
-      spanMs,
-      floorTo(fromMs, spanMs),
-      toMs,
-    );
-  }
-}
-
 /** SQL that is true of a table's rows of the applications `?2`. */
 function isOfApplications(table: string): string {
   return `(?2 IS NULL OR ${table}.application IN list(?2: name text))`;
@@ -157,11 +143,6 @@ const PIECES_AT_ONCE = 16;
 
 const KEY = { start: "f.start_ms", action: "f.action_id", subscription: "f.subscription_id" } as const;
 
-/** What is known of everything is known of each: nothing happened where a series has no row of its own. */
-const KNOWN = `UNION ALL SELECT f.start_ms, ${MEASURE.published}, 0, NULL
-  FROM list(?1: span_ms bigint, start_ms bigint) AS piece CROSS JOIN figure AS f
-  WHERE f.span_ms = piece.span_ms AND f.start_ms = piece.start_ms AND f.action_id = 0 AND f.subscription_id = 0`;
-
 /** The rows are added up here: to sort all by key and measure takes the engine twice as long. */
 export async function readFigures(
   sql: Sql,
@@ -174,7 +155,7 @@ export async function readFigures(
       SELECT ${KEY[by]} AS key, f.measure, f.count, f.last_error AS lastError
       FROM list(?1: span_ms bigint, start_ms bigint) AS piece CROSS JOIN series CROSS JOIN figure AS f
       WHERE f.span_ms = piece.span_ms AND f.start_ms = piece.start_ms
-        AND f.action_id = series.action_id AND f.subscription_id = series.subscription_id ${by === "start" ? KNOWN : ""}`,
+        AND f.action_id = series.action_id AND f.subscription_id = series.subscription_id`,
     pieces.slice(0, PIECES_AT_ONCE).map(({ spanMs, startMs }) => [spanMs, startMs]),
     applications,
     subscription,

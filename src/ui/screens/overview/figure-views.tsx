@@ -100,21 +100,17 @@ export function RateChart({ stats }: { readonly stats: Stats }) {
 /** The chart in words. */
 function storyOf(stats: Stats, { times, delivered, failed }: Rates): string {
   const { per, words } = RANGES[stats.range];
-  const peak = (values: readonly (number | null)[]): string => {
-    const most = Math.max(...values.map((value) => value ?? 0));
+  const peak = (values: readonly number[]): string => {
+    const most = Math.max(...values);
     if (!(most > 0)) return "";
     const at = momentText(times[values.indexOf(most)] ?? 0, stats.step_ms / 1_000);
     return `, at most ${rateText(most)} a ${per} at ${at}`;
   };
-  const gaps = delivered.filter((value) => value === null).length;
   return [
     `Rates of the last ${words}.`,
     `${numberText(stats.totals.delivered)} delivered${peak(delivered)};`,
     `${numberText(stats.totals.published)} published;`,
     `${numberText(stats.totals.failed_attempts)} failed attempts${peak(failed)}.`,
-    ...(gaps > 0
-      ? [`Nothing is known of ${gaps} of ${delivered.length} steps: the server did not run.`]
-      : []),
   ].join(" ");
 }
 

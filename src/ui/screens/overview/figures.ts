@@ -35,7 +35,6 @@ export function ratesOf(stats: CountedSteps) {
   const points = Array.from({ length: Math.max(0, steps - size + 1) }, (_, index) => index + size - 1);
   const rates = (values: readonly (number | null)[]) =>
     points.map((last) => {
-      if (values[last] === null) return null;
       const first = last - size + 1;
       const sum = values.slice(first, last + 1).reduce<number>((total, value) => total + (value ?? 0), 0);
       const spanMs = Math.min(toMs, fromMs + (last + 1) * stepMs) - (fromMs + first * stepMs);
