@@ -1,5 +1,4 @@
 import type { Schemata } from "./action.ts";
-import { REPLAY_SELECTIONS } from "../model/replay.ts";
 import type { ValueOf } from "./request.ts";
 
 // What evreg publishes about itself: actions like any other to those who read and subscribe, that nobody else can create,
@@ -9,7 +8,6 @@ import type { ValueOf } from "./request.ts";
 export const SERVICE_APPLICATION = "evreg";
 
 const ID = { type: "integer", minimum: 1 } as const;
-const COUNT = { type: "integer", minimum: 0 } as const;
 const TEXT = { type: "string" } as const;
 const TIME = { type: "string", format: "date-time" } as const;
 
@@ -53,24 +51,6 @@ export const SERVICE_EVENT_SCHEMAS = {
       deactivated_at: TIME,
     },
   ),
-  "evreg.replay.finished": closed("A replay has ended.", {
-    replay_id: ID,
-    ...SUBSCRIPTION,
-    selection: { enum: REPLAY_SELECTIONS },
-    from: TIME,
-    to: TIME,
-    status: { enum: ["done", "cancelled", "failed"] },
-    reason: { type: ["string", "null"], description: "Why it ended before it was done." },
-    total: {
-      ...COUNT,
-      type: ["integer", "null"],
-      description: "null when it ended before they were counted.",
-    },
-    queued: COUNT,
-    skipped: COUNT,
-    started_at: TIME,
-    finished_at: TIME,
-  }),
 } as const;
 
 export type ServiceEventName = keyof typeof SERVICE_EVENT_SCHEMAS;

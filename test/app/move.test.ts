@@ -417,7 +417,11 @@ describe("a move is refused", () => {
 
   test("for rows that the new place cannot hold", async () => {
     const data = await filledFolder();
-    fileSql(fileOf(data), "UPDATE action SET application = CAST(x'c3' AS TEXT) WHERE rowid = 5", "SELECT 1");
+    fileSql(
+      fileOf(data),
+      "UPDATE action SET application = CAST(x'c3' AS TEXT) WHERE action = 'order.placed'",
+      "SELECT 1",
+    );
     await refused(run(data, await newDatabase()), "invalid", "the table action");
   });
 });

@@ -209,6 +209,14 @@ describe("a file of form 10", () => {
     await store.close();
   });
 
+  it("retires an action of evreg's own of which nothing is published any more", async () => {
+    const action = ONE_ACTION.replace("'a'", "'evreg.replay.finished'");
+    writeOlderFile(file(), 10, action, ONE_REVISION, "UPDATE action SET built_in = 1");
+    const store = await open();
+    expect(await store.catalog.findAction("evreg.replay.finished")).toMatchObject({ retired: true });
+    await store.close();
+  });
+
   it("lists a subscription that was paused with what it has missed", async () => {
     writeOlderFile(
       file(),

@@ -200,9 +200,9 @@ a subscription that evreg deactivates, and no pause by a person
   publish 2; claim 1 2; gone 1; reported deactivated (The handler answered 410 Gone.); resume; pause
   reported deactivated (The handler answered 410 Gone.)
 how replays end: done, cancelled, failed, or with their subscription
-  pause; publish 3; resume; replay missed 3; reported replays done; start all; cancel; cancel
-  reported replays done cancelled; start all; bind other; reported replays done cancelled failed
-  start all; delete; reported replays done cancelled failed cancelled
+  pause; publish 3; resume; replay missed 3; replays done; start all; cancel; cancel
+  replays done cancelled; start all; bind other; replays done cancelled failed
+  start all; delete; replays done cancelled failed cancelled
 `;
 
 const BACKLOG = `

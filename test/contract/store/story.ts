@@ -38,7 +38,6 @@ const REPORTS = {
   failed: ["evreg.delivery.failed", "event_id"],
   blocked: ["evreg.subscription.blocked", "event_id"],
   deactivated: ["evreg.subscription.deactivated", "reason"],
-  replays: ["evreg.replay.finished", "status"],
 } as const;
 
 const LEASE_MS = 30_000;
@@ -389,6 +388,10 @@ export class Story {
       }
       case "reported":
         return [await this.#reported(word), this.#said === "" ? rest : [this.#said]];
+      case "replays": {
+        const replays = await this.#on.replays.list({ limit: 9 });
+        return [replays.map(({ status }) => status).toReversed(), [word, ...rest]];
+      }
       case "pending":
         return [await queue.countPending(this.#id), Number(word)];
       case "ended":

@@ -185,7 +185,8 @@ export async function listRevisions(sql: Sql, query: RevisionSelection): Promise
 
 /**
  * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. An action that a person
- * made of such a name in an earlier evreg stays as it is, and its service events are not published.
+ * made of such a name in an earlier evreg stays as it is, and its service events are not published. Those that only an earlier
+ * evreg published are retired.
  * @returns whether there was no action at all, as the data are made by that
  */
 export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<boolean> {
@@ -199,5 +200,11 @@ export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<boo
       await reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
     }
   }
+  // Older ones published more.
+  await sql.run(
+    "UPDATE action SET retired_ms = ?1 WHERE built_in = 1 AND retired_ms IS NULL AND NOT action IN list(?2: name text)",
+    nowMs,
+    SERVICE_EVENT_NAMES,
+  );
   return isNew;
 }

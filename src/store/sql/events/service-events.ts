@@ -1,5 +1,4 @@
 import { isReservedName } from "../../../domain/names.ts";
-import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
 import type { ServiceEventName, ServiceEventPayloads } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Deactivated } from "../../queue.ts";
@@ -11,26 +10,24 @@ import { recordEvents } from "./record.ts";
 import type { Incoming } from "../queue/wire.ts";
 
 // A service event is recorded in the transaction of the write that it reports, if its action has an active subscription. Where
-// none of these actions has one, that costs one query. Deliveries, subscriptions and replays of such events are not reported: a
-// handler that fails would make more of them without end.
+// none of these actions has one, that costs one query. Deliveries and subscriptions of such events are not reported: a handler that fails
+// would make more of them without end.
 
 interface ReportedChanges {
   readonly failed?: readonly number[];
   /** Deliveries that their subscriptions block for from now on. */
   readonly blocked?: readonly number[];
   readonly deactivated?: readonly Deactivated[];
-  readonly endedReplay?: EndedReplay | undefined;
 }
 
 /** Reports changes together, however many there are, and counts what failed. */
 export async function recordServiceEvents(
   work: Work,
-  { failed = [], blocked = [], deactivated = [], endedReplay }: ReportedChanges,
+  { failed = [], blocked = [], deactivated = [] }: ReportedChanges,
   nowMs: number,
 ): Promise<void> {
   await countFailed(work, failed, nowMs);
-  const isQuiet = failed.length + blocked.length + deactivated.length === 0;
-  if (isQuiet && endedReplay === undefined) return;
+  if (failed.length + blocked.length + deactivated.length === 0) return;
   const subscribed = await loadSubscribedActions(work);
   if (subscribed.size === 0) return;
   const failures = await loadDeliveries(work, failed);
@@ -49,7 +46,6 @@ export async function recordServiceEvents(
       const payload = { ...subscriptionMembers(row), reason: reasons.get(row.subscription_id)! };
       return { name: "evreg.subscription.deactivated", payload: { ...payload, deactivated_at: now } };
     }),
-    ...(endedReplay === undefined ? [] : [replayFinished(endedReplay, now)]),
   ];
   const events = all.filter(({ name, payload }) => subscribed.has(name) && !isReservedName(payload.action));
   if (events.length > 0) await recordAll(work, events, subscribed, nowMs);
@@ -136,14 +132,6 @@ interface ReportedDeliveryRow extends ReportedSubscriptionRow {
 type ServiceEvent = {
   readonly [N in ServiceEventName]: { readonly name: N; readonly payload: ServiceEventPayloads[N] };
 }[ServiceEventName];
-
-export type EndedReplay = Replay & { readonly status: Exclude<ReplayStatus, "running"> };
-
-function replayFinished(replay: EndedReplay, now: string): ServiceEvent {
-  const { rowid: replay_id, timestamped: started_at, finished_at: finished, ...shared } = replay;
-  const finished_at = finished ?? now;
-  return { name: "evreg.replay.finished", payload: { replay_id, ...shared, started_at, finished_at } };
-}
 
 function deliveryMembers(row: ReportedDeliveryRow) {
   const { delivery_id, event_id, attempts, last_error, published_ms } = row;

@@ -1,5 +1,5 @@
 import { isPattern } from "../../../domain/names.ts";
-import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
+import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/replay.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { RowidRange } from "../../events.ts";
 import type {
@@ -12,12 +12,11 @@ import type {
 } from "../../history.ts";
 import { nextTime } from "../../rules/recording.ts";
 import { checkReplayStart, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
-import { type EndedReplay, recordServiceEvents } from "../events/service-events.ts";
 import { idRangesOf, insertSegments, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { placeByKey } from "../queue/key-order.ts";
-import type { ReadPart, Work } from "../operation.ts";
+import type { ReadPart } from "../operation.ts";
 import {
   insertNumbered,
   isoOrNull,
@@ -99,34 +98,32 @@ export async function listReplays(sql: Sql, query: ReplaySelector): Promise<read
   return rows.map(replayOf);
 }
 
-export async function cancelReplay(work: Work, id: number, nowMs: number): Promise<Replay | undefined> {
-  const replay = await findReplay(work, id);
+export async function cancelReplay(sql: Sql, id: number, nowMs: number): Promise<Replay | undefined> {
+  const replay = await findReplay(sql, id);
   if (replay === undefined || !isToBeCancelled(replay)) return replay;
-  return await endReplay(work, id, "cancelled", null, nowMs);
+  await endReplay(sql, id, "cancelled", null, nowMs);
+  return await findReplay(sql, id);
 }
 
 export async function endRunning(
-  work: Work,
+  sql: Sql,
   subscription: number,
   status: "cancelled" | "failed",
   reason: string,
   nowMs: number,
 ): Promise<void> {
-  const [running] = await loadRunning(work, "r.subscription_id = ?", subscription);
-  if (running !== undefined) await endReplay(work, running.rowid, status, reason, nowMs);
+  const [running] = await loadRunning(sql, "r.subscription_id = ?", subscription);
+  if (running !== undefined) await endReplay(sql, running.rowid, status, reason, nowMs);
 }
 
 async function endReplay(
-  work: Work,
+  sql: Sql,
   id: number,
-  status: EndedReplay["status"],
+  status: Exclude<ReplayStatus, "running">,
   reason: string | null,
   nowMs: number,
-): Promise<Replay> {
-  await updateRow(work, "replay", id, { status, reason, finished_ms: nowMs });
-  const endedReplay = { ...(await findReplay(work, id))!, status };
-  await recordServiceEvents(work, { endedReplay }, nowMs);
-  return endedReplay;
+): Promise<void> {
+  await updateRow(sql, "replay", id, { status, reason, finished_ms: nowMs });
 }
 
 export async function runningReplays(sql: Sql): Promise<readonly RunningReplay[]> {
@@ -169,23 +166,23 @@ function replayOf({ timestamped, finished_at, ranges: _ranges, active: _active, 
   };
 }
 
-export async function advanceReplay(work: Work, id: number, step: ReplayStep): Promise<ReplayProgress> {
-  const [running] = await loadRunning(work, "r.rowid = ?", id);
+export async function advanceReplay(sql: Sql, id: number, step: ReplayStep): Promise<ReplayProgress> {
+  const [running] = await loadRunning(sql, "r.rowid = ?", id);
   if (running === undefined) return { queued: 0, state: "ended" };
-  if (step.total !== undefined) await updateRow(work, "replay", id, { total: step.total });
+  if (step.total !== undefined) await updateRow(sql, "replay", id, { total: step.total });
   const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {
-    await endReplay(work, id, "done", null, step.nowMs);
+    await endReplay(sql, id, "done", null, step.nowMs);
     return { queued: 0, state: "ended" };
   }
   if (!running.isActive) return { queued: 0, state: "paused" };
-  const capacity = await capacityOf(work, plan, step);
+  const capacity = await capacityOf(sql, plan, step);
   if (capacity === 0) return { queued: 0, state: "saturated" };
 
-  const { chosen, passed } = await chooseNext(work, plan, range, capacity);
-  await makeDue(work, plan, chosen, step.nowMs);
-  await work.run(
+  const { chosen, passed } = await chooseNext(sql, plan, range, capacity);
+  await makeDue(sql, plan, chosen, step.nowMs);
+  await sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
     rangesToJson(rangesAfter(plan.scope, passed, "asc")),
     chosen.length,
