@@ -45,7 +45,7 @@ export interface DeliveryQueue {
   releaseExpired(nowMs: number): Promise<number>;
   /**
    * Moves what waits, after the clock was set back by so much: what is to come stays as far away as it was, and what is due
-   * stays due. This comes behind all that was asked before, and before all that is asked later. May be repeated with the same
+   * stays due. Events that are recorded from then on have earlier times than those before. This comes behind all that was asked before, and before all that is asked later. May be repeated with the same
    * `nowMs`.
    * @returns how many deliveries, leases and subscriptions have other times now
    */

@@ -61,6 +61,7 @@ describe.each([
       await store.close();
       store = await after(last);
       const startMs = Math.min(all.length, 120) * SECOND_MS;
+      if (all.length > 120) await store.queue.moveWaits(120 * SECOND_MS, startMs);
       const recorded = Array.from({ length: 120 }, async (__, n) => {
         const { rowid: actionId, revision, action } = actions[(n * n) % 3]!;
         const atMs = startMs + n * SECOND_MS;

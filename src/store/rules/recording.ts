@@ -39,30 +39,11 @@ export interface LastNumbers {
   /** The largest rowids ever given. */
   readonly event: number;
   readonly delivery: number;
-  /** The time of the last event or delivery since the clock was set back, whichever is later; 0 when there is none. */
+  /**
+   * The time of the last event or delivery since the clock was set back, whichever is later; 0 when there is none. What comes next
+   * is no earlier.
+   */
   readonly lastMs: number;
-}
-
-/** A place from which times rise anew, as the clock was set back: the first rowids from there on. */
-export interface TimelineSegment {
-  readonly event: number;
-  readonly delivery: number;
-  readonly noticedMs: number;
-}
-
-/** A row's time may be so far ahead of the clock, so that small corrections of the clock need no new segment. */
-export const CLOCK_TOLERANCE_MS = 1_000;
-
-/** Answers the time of what is stored next, and the segment that begins with it where the clock was set back. */
-export function nextTime(
-  { event, delivery, lastMs }: LastNumbers,
-  nowMs: number,
-): { readonly createdMs: number; readonly segments: readonly TimelineSegment[] } {
-  if (nowMs >= lastMs - CLOCK_TOLERANCE_MS) return { createdMs: Math.max(nowMs, lastMs), segments: [] };
-  return {
-    createdMs: nowMs,
-    segments: [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }],
-  };
 }
 
 /** What a store reads before it records. */
@@ -97,7 +78,6 @@ const ROW_BYTES = 256;
 export class Recording<C extends EventCandidate> {
   /** The events that are to be stored, by rising rowids. */
   readonly accepted: AcceptedEvent<C>[] = [];
-  readonly segments: TimelineSegment[] = [];
   readonly #facts: RecordingFacts<C>;
   /** The accepted events that have an idempotency key, by application and key. */
   readonly #byKey = new Map<string, AcceptedEvent<C>>();
@@ -120,13 +100,12 @@ export class Recording<C extends EventCandidate> {
   }
 
   #decideAllOrNone(events: readonly C[], maxDeliveries: number): readonly RecordDecision[] {
-    const before = { accepted: this.accepted.length, segments: this.segments.length, last: this.#last };
+    const before = { accepted: this.accepted.length, last: this.#last };
     const decisions = events.map((candidate) => this.#decideOne(candidate));
     const deliveries = this.#last.delivery - before.last.delivery;
     if (deliveries > maxDeliveries) throw tooManyDeliveries(deliveries, maxDeliveries);
     if (decisions.every(isStored)) return decisions;
     for (const event of this.accepted.splice(before.accepted)) this.#byKey.delete(this.#keyOf(event));
-    this.segments.splice(before.segments);
     this.#last = before.last;
     return decisions.map((decision) => (isStored(decision) ? { kind: "left_out" } : decision));
   }
@@ -171,8 +150,7 @@ export class Recording<C extends EventCandidate> {
 
   #accept(candidate: C, { subscribers, isKeyed }: ActionInForce): AcceptedEvent<C> {
     const { event, delivery } = this.#last;
-    const { createdMs: timestampedMs, segments } = nextTime(this.#last, candidate.nowMs);
-    this.segments.push(...segments);
+    const timestampedMs = Math.max(candidate.nowMs, this.#last.lastMs);
     const accepted = { ...candidate, rowid: event + 1, timestampedMs };
     this.#last = { event: event + 1, delivery: delivery + subscribers, lastMs: timestampedMs };
     this.accepted.push(accepted);

@@ -66,7 +66,7 @@ CREATE TABLE action_revision (
 ) STRICT, WITHOUT ROWID;
 
 -- Rowids of events and deliveries rise with their time, so a range of time is a range of rowids. Where the clock was set back,
--- a row in clock_step starts a new segment.
+-- a row in clock_step says from which rowids on times rise anew.
 -- idempotency_application is the application in which the key was used: an action can move to another one, and its keys stay.
 -- checksum: see events/payloads.ts; NULL for events of old versions. The payload is the last column, so that the others are
 -- read without it.

@@ -13,7 +13,7 @@ import type { Sql } from "../sql.ts";
 import { countEvents } from "./counts.ts";
 import { eventChecksum } from "./payloads.ts";
 import type { EventBatch, Incoming, WireRecordOutcome } from "../queue/wire.ts";
-import { insertSegments, loadLastNumbers } from "./timeline.ts";
+import { loadLastNumbers } from "./timeline.ts";
 
 type AcceptedIncoming = AcceptedEvent<Incoming>;
 
@@ -42,11 +42,10 @@ export async function recordEvents(
     haveSamePayload: (one, other) => Buffer.compare(payloadOf(one, bytes), payloadOf(other, bytes)) === 0,
   });
   const outcomes = batches.map((batch) => recording.decide(batch, maxAtomicDeliveries));
-  const { accepted, segments } = recording;
+  const { accepted } = recording;
   const groups = Map.groupBy(accepted, ({ actionId, timestampedMs }) => `${actionId} ${timestampedMs}`);
   const alike = [...groups.values()];
   if (accepted.length > 0) {
-    await insertSegments(sql, segments);
     const [first, newest] = [accepted[0]!, accepted.at(-1)!];
     for (const events of alike) await insertEvents(sql, events, bytes, actions.get(events[0]!.actionId)!);
     const isAnyAwaited = accepted.some(({ actionId }) => actions.get(actionId)!.subscribers > 0);

@@ -1,7 +1,7 @@
 import type { RowidRange } from "../../events.ts";
-import { CLOCK_TOLERANCE_MS, type LastNumbers, type TimelineSegment } from "../../rules/recording.ts";
+import type { LastNumbers } from "../../rules/recording.ts";
 import { NORMAL, REQUESTED } from "../queue/delivery-state.ts";
-import type { Sql } from "../sql.ts";
+import { insertRow, type Sql } from "../sql.ts";
 
 const TABLES = {
   event: { time: "timestamped_ms", step: "first_event" },
@@ -80,15 +80,6 @@ async function firstSince(
   return new Map(rows.map(({ ms, first }) => [ms, first]));
 }
 
-export async function insertSegments(sql: Sql, segments: readonly TimelineSegment[]): Promise<void> {
-  if (segments.length === 0) return;
-  await sql.run(
-    `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
-      SELECT event, delivery, noticed_ms FROM list(?: event bigint, delivery bigint, noticed_ms bigint) AS step`,
-    segments.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs]),
-  );
-}
-
 export async function loadLastNumbers(sql: Sql): Promise<LastNumbers> {
   const row = await sql.first<{ event: number | null; delivery: number | null; last_ms: number }>(
     `WITH step (event, delivery) AS (
@@ -107,13 +98,18 @@ export async function loadLastNumbers(sql: Sql): Promise<LastNumbers> {
 }
 
 /**
- * Moves what waits after the clock was set back. It may be repeated at once with the same `nowMs`, where nobody knows whether it
- * was committed.
+ * Moves what waits after the clock was set back, and has times rise anew with what is stored next. It may be repeated at once with
+ * the same `nowMs`, where nobody knows whether it was committed.
  */
 export async function moveWaits(sql: Sql, backMs: number, nowMs: number): Promise<number> {
   const { event, delivery } = await loadLastNumbers(sql);
-  const step = { event: event + 1, delivery: delivery + 1, noticedMs: nowMs };
-  if (await isStored(sql, step)) return 0;
+  const step = { first_event: event + 1, first_delivery: delivery + 1, noticed_ms: nowMs };
+  // Other steps have behind them what was recorded, and this one has nothing yet.
+  const stored = await sql.first(
+    "SELECT rowid FROM clock_step WHERE first_event = ? AND first_delivery = ? AND noticed_ms = ?",
+    ...Object.values(step),
+  );
+  if (stored !== undefined) return 0;
   const deliveries = await sql.run(
     `UPDATE delivery SET due_ms = max(?1, due_ms - ?2) WHERE rowid IN (
         SELECT d.rowid FROM subscription AS s CROSS JOIN delivery AS d INDEXED BY delivery_due
@@ -137,20 +133,12 @@ export async function moveWaits(sql: Sql, backMs: number, nowMs: number): Promis
       WHERE last_failure_ms > ?1 OR failing_since_ms > ?1`,
     nowMs,
   );
-  await insertSegments(sql, [step]);
+  await insertRow(sql, "clock_step", step);
   return deliveries + leases + subscriptions;
 }
 
-/** Says whether this very step is stored already. Other steps have behind them what was recorded, and this one has nothing yet. */
-async function isStored(sql: Sql, { event, delivery, noticedMs }: TimelineSegment): Promise<boolean> {
-  const stored = await sql.first(
-    "SELECT rowid FROM clock_step WHERE first_event = ? AND first_delivery = ? AND noticed_ms = ?",
-    event,
-    delivery,
-    noticedMs,
-  );
-  return stored !== undefined;
-}
+/** Clocks are corrected by less than this all the time. */
+const CLOCK_TOLERANCE_MS = 1_000;
 
 /**
  * Moves what waits in a file that is opened: where the clock is behind the latest time that the file knows, it was set back

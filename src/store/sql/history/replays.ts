@@ -10,9 +10,8 @@ import type {
   ReplayStep,
   RunningReplay,
 } from "../../history.ts";
-import { nextTime } from "../../rules/recording.ts";
 import { checkReplayStart, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
-import { idRangesOf, insertSegments, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
+import { idRangesOf, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { placeByKey } from "../queue/key-order.ts";
@@ -345,14 +344,13 @@ async function insertReplayDeliveries(
   nowMs: number,
 ): Promise<readonly number[]> {
   if (eventIds.length === 0) return [];
-  const { createdMs, segments } = nextTime(await loadLastNumbers(sql), nowMs);
-  await insertSegments(sql, segments);
+  const { lastMs } = await loadLastNumbers(sql);
   return await sql.column(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT id, ?2, ?3, ?4 FROM list(?1: id bigint) AS events
       RETURNING rowid`,
     eventIds,
     subscriptionId,
-    createdMs,
+    Math.max(nowMs, lastMs),
     nowMs,
   );
 }
