@@ -12,10 +12,8 @@ export const SCHEMA_LIMITS = {
   enumValues: 1_000,
   /** Characters of one pattern. */
   patternLength: 1_024,
-  /** Branches of one `oneOf` and items of one tuple: the only two lists that cannot be compiled in parts. */
-  branches: 256,
   /** Schemas chained by `$ref`, `allOf` and the like, which are all checked for one value. */
-  chained: 2_000,
+  chained: 1_000,
   /** Steps of building the automata of all patterns of a schema, some 8 bytes each. */
   automatonSteps: 1_800_000,
 } as const;
@@ -32,7 +30,7 @@ export function publishSteps(payloadBytes: number): number {
 }
 
 /** Steps that the thread that answers requests takes itself: at most 10 ms, and nearly all payloads need less. */
-export const SHORT_CHECK_STEPS = 150_000;
+export const SHORT_CHECK_STEPS = 100_000;
 /** That thread does not parse larger payloads either, as that takes up to 60 ns a byte. */
 export const SHORT_CHECK_BYTES = 64 * 1024;
 

@@ -5,7 +5,8 @@ export function memoize<K extends object, V>(
 ): (key: K) => V {
   const cache = new WeakMap<K, V>();
   return (key) => {
-    if (cache.has(key)) return cache.get(key) as V;
+    const known = cache.get(key);
+    if (known !== undefined || cache.has(key)) return known as V;
     if (meanwhile !== undefined) cache.set(key, meanwhile.value);
     const value = compute(key);
     cache.set(key, value);

@@ -48,6 +48,7 @@ export class SchemaNode {
   tuple: SchemaNode[] | undefined = undefined;
   additionalItems: SchemaNode | undefined = undefined;
   contains: SchemaNode | undefined = undefined;
+  #resolved: SchemaNode | undefined;
   #keywords: readonly string[] | undefined;
   #dependentNames: ReadonlyMap<string, readonly string[]> | undefined;
 
@@ -75,12 +76,12 @@ export class SchemaNode {
     }
   }
 
-  /** The schema that references from here lead to, itself where it is none. */
+  /** The schema that references from here lead to, itself where it is none. To be used only once the whole document has been read. */
   get resolved(): SchemaNode {
-    return this.target === undefined ? this : this.target.resolved;
+    return (this.#resolved ??= this.target === undefined ? this : this.target.resolved);
   }
 
-  /** The keywords that can refuse a value here. To be used only once the whole document has been read. */
+  /** The keywords that can refuse a value here. It is also for then only. */
   get keywords(): readonly string[] {
     return (this.#keywords ??= this.#findKeywords());
   }
@@ -125,7 +126,8 @@ export class SchemaNode {
   }
 
   /** The schemas of the patterns that are found in the name. */
-  patternNodes(name: string): SchemaNode[] {
+  patternNodes(name: string): readonly SchemaNode[] {
+    if (this.patternProperties.size === 0) return NO_NODES;
     return [...this.patternProperties]
       .filter(([pattern]) => this.matchesPattern(pattern, name))
       .map(([, node]) => node);

@@ -7,7 +7,7 @@ import { type SchemaDocument, SchemaNode } from "./node.ts";
 import { PatternCompiler } from "./patterns/compile.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { childOf, pathOf, pointerSteps, pointerTo } from "../json/field-path.ts";
-import { faultsIn } from "./validate/faults.ts";
+import { findFaults } from "./validate/faults.ts";
 
 /** The base address of a document without `$id`; relative ones are resolved against it. */
 const DEFAULT_BASE = "evreg:///schema";
@@ -58,7 +58,7 @@ let draft07: SchemaNode | undefined;
 function checkMeta(document: unknown, pointer: string, schema: unknown): void {
   draft07 ??= new SchemaReader(metaSchema()).resolve().root;
   budget.left = VALIDATION_STEPS;
-  for (const { path, message, value } of faultsIn(draft07, schema)) {
+  for (const { path, message, value } of findFaults(draft07, schema, 1)) {
     throw refusalAt([...pathOf(pointer, document), ...path], message, value);
   }
 }

@@ -128,7 +128,7 @@ test("a schema that lists thousands of names is not copied to each of its refere
 
 describe("every step counts, also where the first keyword fails", () => {
   test.each<[string, unknown, unknown, number]>([
-    ["names of members", squared({ propertyNames: { minLength: 1 } }, 3), members(1_000), 27_000],
+    ["names of members", squared({ propertyNames: { minLength: 1 } }, 3), members(1_000), 24_000],
     ["other members", squared({ additionalProperties: { type: "number" } }, 3), members(1_000), 27_000],
     [
       "members no pattern fits",
@@ -144,12 +144,12 @@ describe("every step counts, also where the first keyword fails", () => {
       Array(1_000).fill(1),
       4_000,
     ],
-    ["names listed", { required: many(1_000, (index) => `p${index}`) }, members(1_000), 4_000],
+    ["names listed", { required: many(1_000, (index) => `p${index}`) }, members(1_000), 1_000],
     [
       "names depended on",
       { dependencies: { p0: many(1_000, (index) => `p${index}`) } },
       members(1_000),
-      4_000,
+      1_000,
     ],
   ])("%s", (_, schemata, payload, steps) => {
     accepted(schemata).validate(payload);
@@ -193,7 +193,7 @@ test("a list checked twice for unique items gives the same answer twice", () => 
 });
 
 test("a check ends within the given steps, with a result or without", () => {
-  const validator = accepted({ items: { type: "integer" } });
+  const validator = accepted({ items: { not: { type: "string" } } });
   const long = many(10_000, (index) => index);
   expect(validator.conforms(long, VALIDATION_STEPS)).toBe(true);
   expect(validator.conforms([...long, "x"], VALIDATION_STEPS)).toBe(false);

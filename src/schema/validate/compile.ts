@@ -1,19 +1,16 @@
-import { Ajv } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
 import { budget, StepsExceeded, VALIDATION_STEPS } from "../limits.ts";
 import { fieldName } from "../../json/field-path.ts";
 import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
-import { addKeywords, PART, type PartTable } from "./ajv-keywords.ts";
+import { checkByAjv, isUsual } from "./ajv.ts";
 import { type Failure, shortened, shortenedText } from "./errors.ts";
-import { faultsIn } from "./faults.ts";
-import { FORMATS } from "./formats.ts";
-import { splitSchema } from "./split-schema.ts";
+import { matches } from "./evaluate.ts";
+import { type Fault, findFaults } from "./faults.ts";
 
 /** Memory of a validator, measured. */
 const OWN_BYTES = 6 * 1024;
-const BYTES_PER_PART = 1_536;
-const BYTES_PER_SCHEMA = 640;
+const BYTES_PER_SCHEMA = 768;
 const BYTES_PER_CHARACTER = 5;
 /** An empty list has two characters, and takes more than those. */
 const BYTES_PER_COLLECTION = 40;
@@ -51,59 +48,27 @@ export function compileDocument(document: SchemaDocument): Validator {
 }
 
 export function* compileDocumentSteps(document: SchemaDocument): Steps<Validator> {
-  const table = yield* compilePartsSteps(document);
+  yield* compilePatternsSteps(document);
+  yield;
+  const { root, nodes, schemata, patterns } = document;
+  const text = JSON.stringify(schemata);
+  const check = isUsual(document) ? checkByAjv(document) : (value: unknown) => matches(root, value);
   return {
-    bytes: bytesOf(document, table),
+    bytes:
+      OWN_BYTES +
+      BYTES_PER_SCHEMA * nodes.length +
+      BYTES_PER_CHARACTER * text.length +
+      BYTES_PER_COLLECTION * (text.split(/[[{]/).length - 1) +
+      patterns.bytes,
     validate(value, maxSteps = VALIDATION_STEPS, maxFailures = 1) {
-      const conforms = limited(() => table[0]!(value), maxSteps);
+      const conforms = limited(() => check(value), maxSteps);
       if (conforms === true) return undefined;
-      if (conforms === false) return failureIn(document.root, value, maxFailures);
+      if (conforms === false) return failureIn(root, value, maxFailures);
       const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
       return { field: "", message, value: null };
     },
-    conforms: (value, maxSteps) => limited(() => table[0]!(value), maxSteps),
+    conforms: (value, maxSteps) => limited(() => check(value), maxSteps),
   };
-}
-
-function bytesOf({ nodes, schemata, patterns }: SchemaDocument, table: PartTable): number {
-  const text = JSON.stringify(schemata);
-  return (
-    OWN_BYTES +
-    BYTES_PER_PART * table.length +
-    BYTES_PER_SCHEMA * nodes.length +
-    BYTES_PER_CHARACTER * text.length +
-    BYTES_PER_COLLECTION * (text.split(/[[{]/).length - 1) +
-    patterns.bytes
-  );
-}
-
-function* compilePartsSteps(document: SchemaDocument): Steps<PartTable> {
-  const parts = splitSchema(document);
-  yield;
-  const table: PartTable = [];
-  // Ajv needs all patterns of a part without a yield, so they are compiled by then.
-  yield* compilePatternsSteps(document);
-  // One instance for one schema: Ajv holds what it has compiled, and is released with its schema.
-  const ajv = new Ajv({
-    meta: false,
-    validateSchema: false,
-    addUsedSchema: false,
-    strict: false,
-    strictNumbers: true,
-    logger: false,
-    messages: false,
-    ownProperties: true,
-    formats: FORMATS,
-    // Ajv's own passes take nine tenths of the time to compile and save nothing: V8 optimises what is run often.
-    code: { regExp: document.patterns.engine(), optimize: false },
-  });
-  addKeywords(ajv, table);
-  for (const schema of parts) {
-    yield;
-    budget.left = VALIDATION_STEPS;
-    table.push(ajv.compile({ [PART]: schema }));
-  }
-  return table;
 }
 
 /** Runs a check with a budget of steps; `undefined` where they, or the stack, are not enough. */
@@ -121,16 +86,16 @@ function limited<T>(run: () => T, maxSteps: number): T | undefined {
 
 /** Takes the steps that are left. Where they or the stack are not enough, it says less. */
 function failureIn(root: SchemaNode, value: unknown, maxFailures: number): Failure {
-  const failures: Failure[] = [];
+  const faults: Fault[] = [];
   try {
-    for (const { path, message, value: at } of faultsIn(root, value)) {
-      failures.push({ field: fieldName(path), message: shortenedText(message), value: shortened(at) });
-      if (failures.length === maxFailures) break;
-    }
+    findFaults(root, value, maxFailures, faults);
   } catch (error) {
     if (!(error instanceof StepsExceeded || error instanceof RangeError)) throw error;
     budget.left = Math.max(budget.left, 0);
   }
+  const failures = faults.map(({ path, message, value: at }) => {
+    return { field: fieldName(path), message: shortenedText(message), value: shortened(at) };
+  });
   const [first = { field: "", message: "does not conform to the schema", value: null }, ...others] = failures;
   return maxFailures === 1 ? first : { ...first, others };
 }

@@ -4,7 +4,7 @@ import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 import type { FieldPath } from "../../json/field-path.ts";
 import { quoted, requirementOf } from "./errors.ts";
-import { has, isAbout, isListed, matches, matchesKeyword } from "./evaluate.ts";
+import { has, isAbout, matches, matchesKeyword, visitInside } from "./evaluate.ts";
 import { firstEqual, firstRepeated, namesOf } from "./values.ts";
 
 /** What is wrong with a value. */
@@ -19,28 +19,58 @@ export interface Fault {
   readonly message: string;
 }
 
-/** Where in the value something is, and how deep faults are looked for. */
+/** Where in the value something is. */
 interface ValuePlace {
   readonly parent: ValuePlace | undefined;
   readonly step: string | number;
   readonly depth: number;
+}
+
+const ROOT: ValuePlace = { parent: undefined, step: "", depth: 0 };
+
+/** What was found so far, how many are wanted, and how deep in the value they are looked for. */
+interface FaultSearch {
+  readonly faults: Fault[];
+  readonly most: number;
   readonly deepest: number;
 }
 
-const ROOT: ValuePlace = { parent: undefined, step: "", depth: 0, deepest: Infinity };
+/**
+ * Finds what is wrong with a value, one fault for each keyword and place; of `anyOf` and `oneOf` what the likeliest branch says.
+ * @param faults gets them as they are found, and so keeps those that were found before the steps ended
+ */
+export function findFaults(node: SchemaNode, value: unknown, most: number, faults: Fault[] = []): Fault[] {
+  look(node, value, ROOT, { faults, most, deepest: Infinity });
+  return faults;
+}
 
-/** Everything that is wrong with a value, one for each keyword and place; of `anyOf` and `oneOf` what the likeliest branch says. */
-export function* faultsIn(node: SchemaNode, value: unknown, at = ROOT): Generator<Fault, void> {
+/** Answers whether to go on. */
+function look(node: SchemaNode, value: unknown, at: ValuePlace, search: FaultSearch): boolean {
   spend(1);
-  if (at.depth > at.deepest) return;
+  const { faults, most, deepest } = search;
+  if (at.depth > deepest) return true;
   const { resolved } = node;
-  if (resolved.allowsNone) yield fault(value, at, "false", false, "is not allowed");
+  if (resolved.allowsNone) faults.push(fault(value, at, "false", false, "is not allowed"));
   for (const keyword of inOrder(resolved)) {
     if (!isAbout(keyword, value)) continue;
-    const faults = INSIDE[keyword];
-    if (faults !== undefined) yield* faults(value as never, resolved, at);
-    else if (!matchesKeyword(resolved, keyword, value)) yield faultOf(resolved, keyword, value, at);
+    const own = OWN_FAULTS[keyword];
+    for (const one of own?.(value as never, resolved, at, deepest) ?? []) {
+      if (faults.length < most) faults.push(one);
+    }
+    if (PASSED_ON.has(keyword)) {
+      visitInside(resolved, keyword, value, (inner, innerValue, step) => {
+        const place = step === undefined ? at : inside(at, step);
+        if (keyword !== "additionalProperties" || !inner.allowsNone) {
+          return look(inner, innerValue, place, search);
+        }
+        return faults.push(fault(innerValue, place, "false", false, "is not a known property")) < most;
+      });
+    } else if (own === undefined && !matchesKeyword(resolved, keyword, value)) {
+      faults.push(faultOf(resolved, keyword, value, at));
+    }
+    if (faults.length >= most) return false;
   }
+  return faults.length < most;
 }
 
 const inOrder = memoize(({ keywords }: SchemaNode) =>
@@ -66,32 +96,25 @@ function fault(value: unknown, at: ValuePlace, keyword: string, limit: unknown, 
 }
 
 function inside(at: ValuePlace, step: string | number): ValuePlace {
-  return { parent: at, step, depth: at.depth + 1, deepest: at.deepest };
+  return { parent: at, step, depth: at.depth + 1 };
 }
 
-type Faults = Generator<Fault, void>;
+/** Keywords whose faults are those of the schemas inside. */
+const PASSED_ON: ReadonlySet<string> = new Set(
+  "items additionalItems properties patternProperties additionalProperties dependencies allOf if".split(" "),
+);
 
-/** Keywords whose faults are at more places than one, or in a schema inside. */
-const INSIDE: Readonly<Record<string, (value: never, node: SchemaNode, at: ValuePlace) => Faults>> = {
+type Faults = Iterable<Fault>;
+
+/** Keywords with a sentence of their own, or with faults at more places than one. */
+const OWN_FAULTS: Readonly<
+  Record<string, (value: never, node: SchemaNode, at: ValuePlace, deepest: number) => Faults>
+> = {
   *uniqueItems(value: readonly unknown[], _node, at) {
     const second = firstRepeated(value);
     if (second < 0) return;
     const places = `items ${firstEqual(value, second)} and ${second}`;
     yield fault(value, at, "uniqueItems", true, `must not hold the same item twice (${places})`);
-  },
-  *items(value: readonly unknown[], { items, tuple }, at) {
-    const end = Math.min(value.length, tuple?.length ?? Infinity);
-    for (let index = 0; index < end; index++) {
-      yield* faultsIn(tuple?.[index] ?? items!, value[index], inside(at, index));
-    }
-  },
-  *additionalItems(value: readonly unknown[], { tuple = [], additionalItems: inner }, at) {
-    for (let index = tuple.length; index < value.length && !inner!.allowsNone; index++) {
-      yield* faultsIn(inner!, value[index], inside(at, index));
-    }
-    if (inner!.allowsNone && value.length > tuple.length) {
-      yield fault(value, at, "maxItems", tuple.length, requirementOf("maxItems", tuple.length)!);
-    }
   },
   *required(value: JsonObject, { required }, at) {
     yield* missing(value, required, at, "is required");
@@ -108,48 +131,20 @@ const INSIDE: Readonly<Record<string, (value: never, node: SchemaNode, at: Value
       );
     }
   },
-  *additionalProperties(value: JsonObject, node, at) {
-    const inner = node.additionalProperties!;
-    for (const name of namesOf(value)) {
-      if (isListed(node, name)) continue;
-      if (!inner.allowsNone) yield* faultsIn(inner, value[name], inside(at, name));
-      else yield fault(value[name], inside(at, name), "false", false, "is not a known property");
-    }
-  },
-  *dependencies(value: JsonObject, { dependentNames, dependentSchemas }, at) {
+  *dependencies(value: JsonObject, { dependentNames }, at) {
     for (const [name, needed] of dependentNames) {
       if (!has(value, name)) continue;
       yield* missing(value, needed, at, `is required when ${quoted(name)} is present`);
     }
-    for (const [name, inner] of dependentSchemas) {
-      if (has(value, name)) yield* faultsIn(inner, value, at);
-    }
   },
-  *properties(value: JsonObject, { properties }, at) {
-    for (const [name, inner] of properties) {
-      if (has(value, name)) yield* faultsIn(inner, value[name], inside(at, name));
-    }
-  },
-  *patternProperties(value: JsonObject, node, at) {
-    for (const name of namesOf(value)) {
-      for (const inner of node.patternNodes(name)) yield* faultsIn(inner, value[name], inside(at, name));
-    }
-  },
-  *allOf(value, { allOf }, at) {
-    for (const inner of allOf) yield* faultsIn(inner, value, at);
-  },
-  *if(value, node, at) {
-    const next = matches(node.if!, value) ? node.then : node.else;
-    if (next !== undefined) yield* faultsIn(next, value, at);
-  },
-  *anyOf(value, { anyOf }, at) {
+  *anyOf(value, { anyOf }, at, deepest) {
     if (!anyOf.some((branch) => matches(branch, value)))
-      yield faultOfBranches(anyOf, "at least one", value, at);
+      yield faultOfBranches(anyOf, "at least one", value, at, deepest);
   },
-  *oneOf(value, { oneOf }, at) {
+  *oneOf(value, { oneOf }, at, deepest) {
     const count = oneOf.filter((branch) => matches(branch, value)).length;
     const several = "must match only one of the allowed forms, but matches several";
-    if (count === 0) yield faultOfBranches(oneOf, "one", value, at);
+    if (count === 0) yield faultOfBranches(oneOf, "one", value, at, deepest);
     else if (count > 1) yield fault(value, at, "oneOf", oneOf, several);
   },
 };
@@ -169,9 +164,14 @@ function faultOfBranches(
   some: string,
   value: unknown,
   at: ValuePlace,
+  deepest: number,
 ): Fault {
-  const shallow = { ...at, deepest: Math.min(at.depth + 1, at.deepest) };
-  const misfits = branches.map((branch) => misfitIn(faultsOf(branch, value, shallow), at.depth));
+  const faultsOf = (branch: SchemaNode, levels: number): readonly Fault[] => {
+    const faults: Fault[] = [];
+    look(branch, value, at, { faults, most: MAX_FAILURES, deepest: Math.min(at.depth + levels, deepest) });
+    return faults;
+  };
+  const misfits = branches.map((branch) => misfitIn(faultsOf(branch, 1), at.depth));
   const least = Math.min(...misfits.map(weightOf));
   const likeliest = misfits.filter((misfit) => misfit !== undefined && weightOf(misfit) === least) as Fault[];
   const [first] = likeliest;
@@ -182,7 +182,7 @@ function faultOfBranches(
     );
   }
   const ranked = branches.flatMap((branch, index) => {
-    const faults = weightOf(misfits[index]) === least ? faultsOf(branch, value, at) : [];
+    const faults = weightOf(misfits[index]) === least ? faultsOf(branch, Infinity) : [];
     const depth = Math.max(...faults.map(({ path }) => path.length));
     const shown = misfits[index] ?? faults.find(({ path }) => path.length === depth);
     // What is wrong may be deeper than it is looked for.
@@ -191,12 +191,6 @@ function faultOfBranches(
   const [best, second] = ranked.toSorted((one, other) => other.depth - one.depth || one.count - other.count);
   if (best !== undefined && (best.depth > at.depth || second === undefined)) return best.shown;
   return fault(value, at, "anyOf", branches, `must match ${some} of the allowed forms`);
-}
-
-function faultsOf(branch: SchemaNode, value: unknown, at: ValuePlace): readonly Fault[] {
-  const faults: Fault[] = [];
-  for (const one of faultsIn(branch, value, at)) if (faults.push(one) === MAX_FAILURES) break;
-  return faults;
 }
 
 /**

@@ -1,5 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import * as fc from "fast-check";
+import { readSchema } from "../../../src/schema/read.ts";
+import { isUsual } from "../../../src/schema/validate/ajv.ts";
 
 export type Json = Record<string, unknown>;
 export type Schema = Json | boolean;
@@ -170,3 +172,21 @@ export const anyDocument: fc.Arbitrary<Json> = fc
       definitions: { d, e },
     }),
   );
+
+const UNUSUAL = new Set(
+  "$ref definitions allOf anyOf oneOf not if then else dependencies patternProperties propertyNames additionalItems contains uniqueItems multipleOf".split(
+    " ",
+  ),
+);
+
+function usualPart(one: unknown): unknown {
+  if (Array.isArray(one)) return one.map(usualPart);
+  if (typeof one !== "object" || one === null) return one;
+  const kept = Object.entries(one).filter(([keyword]) => !UNUSUAL.has(keyword));
+  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, usualPart(value)]));
+}
+
+/** A document that evreg leaves to Ajv. */
+export const usualDocument: fc.Arbitrary<Json> = anyDocument
+  .map((document) => usualPart(document) as Json)
+  .filter((document) => isUsual(readSchema(document)));

@@ -1,0 +1,61 @@
+import { Ajv } from "ajv";
+import { isAnnotation, isObject } from "../keywords.ts";
+import type { SchemaDocument, SchemaNode } from "../node.ts";
+import { FORMATS } from "./formats.ts";
+
+// Schemas as most are written go to Ajv as they are, which checks a payload of theirs in a third of the time. It counts no
+// steps: what these keywords check grows with the payload alone.
+
+/** Keywords that Ajv checks by the draft, and in time that grows with the value. */
+const USUAL = new Set(
+  "$schema type const enum minimum maximum exclusiveMinimum exclusiveMaximum minLength maxLength pattern format items minItems maxItems properties required additionalProperties minProperties maxProperties".split(
+    " ",
+  ),
+);
+/** Ajv compiles so many schemas in some 5 ms, and looks at so many values or names for each value. */
+const MOST = 64;
+
+/** Whether Ajv can be left alone with a document. */
+export function isUsual({ nodes }: SchemaDocument): boolean {
+  return nodes.length <= MOST && nodes.every(isUsualSchema);
+}
+
+function isUsualSchema({ schema, tuple, properties, required }: SchemaNode): boolean {
+  if (!isObject(schema)) return true;
+  const { const: only = null, enum: values = [null] } = schema;
+  return (
+    Object.keys(schema).every(
+      (keyword) => USUAL.has(keyword) || (isAnnotation(keyword) && keyword !== "$id"),
+    ) &&
+    tuple === undefined &&
+    // Ajv ignores such a property.
+    !properties.has("__proto__") &&
+    required.length <= MOST &&
+    areFewScalars([only]) &&
+    areFewScalars(values as readonly unknown[])
+  );
+}
+
+/** Ajv takes no empty list. */
+function areFewScalars(values: readonly unknown[]): boolean {
+  const areScalars = values.every((value) => typeof value !== "object" || value === null);
+  return areScalars && values.length > 0 && values.length <= MOST;
+}
+
+/** Compiles a usual document. */
+export function checkByAjv({ schemata, patterns }: SchemaDocument): (value: unknown) => boolean {
+  // One instance for one schema: Ajv holds what it has compiled, and is released with its schema.
+  const ajv = new Ajv({
+    meta: false,
+    validateSchema: false,
+    addUsedSchema: false,
+    strict: false,
+    strictNumbers: true,
+    logger: false,
+    messages: false,
+    ownProperties: true,
+    formats: FORMATS,
+    code: { regExp: patterns.engine(), optimize: false },
+  });
+  return ajv.compile(schemata);
+}
