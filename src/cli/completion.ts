@@ -14,16 +14,14 @@ interface Candidate {
   readonly about?: string | undefined;
 }
 
-/** What can stand where the cursor is: one of some words, or what the shell knows. */
-export type CompletionTarget = readonly Candidate[] | "files" | "folders";
-
-/** Arguments that are files, by command and name. */
-const FILE_ARGUMENTS = new Set(["config:check.file", "import.file", "restore.file", "backup.file"]);
-
-/** @param words those behind the program's name up to the cursor; the last one is being typed and may be empty */
-export function completionAt(words: readonly string[], all: Commands): CompletionTarget {
+/**
+ * What can stand where the cursor is. Where that is nothing, the shell completes files.
+ * @param words those behind the program's name up to the cursor; the last one is being typed and may be empty
+ */
+export function completionAt(words: readonly string[], all: Commands): readonly Candidate[] {
   const typed = words.at(-1) ?? "";
-  const before = words.slice(0, -1);
+  // bash makes three words of --order=asc.
+  const before = words.slice(0, -1).filter((word) => word !== "=");
   const commands = all.commands.filter(({ hidden }) => !hidden);
   if (before[0] === "help") {
     const [, topic, ...more] = before;
@@ -37,7 +35,7 @@ export function completionAt(words: readonly string[], all: Commands): Completio
   const named = commands.find(({ id }) => id === `${topic}:${verb}`);
   const command = named ?? commands.find(({ id }) => id === topic);
   if (command === undefined) return [];
-  return commandTarget(command, before.slice(named === undefined ? 1 : 2), typed);
+  return candidatesOf(command, before.slice(named === undefined ? 1 : 2), typed.startsWith("-"));
 }
 
 const PROGRAM_FLAGS: readonly Candidate[] = [{ value: "--help" }, { value: "--version" }];
@@ -58,44 +56,37 @@ function verbsOf(topic: string, commands: readonly CommandMeta[]): Candidate[] {
     .map(({ id, summary }) => ({ value: id.slice(topic.length + 1), about: summary }));
 }
 
-/** @param before the words between the command's own and the one that is typed */
-function commandTarget(command: CommandMeta, before: readonly string[], typed: string): CompletionTarget {
+/** @param before the words between the command's own and the one that is typed, which is a flag or not */
+function candidatesOf(
+  command: CommandMeta,
+  before: readonly string[],
+  isFlag: boolean,
+): readonly Candidate[] {
   const given = new Set<string>();
   let waiting: FlagMeta | undefined;
-  let onlyArguments = false;
   let typedArgs = 0;
   for (const word of before) {
-    if (waiting !== undefined) waiting = undefined;
-    else if (onlyArguments || !/^-./.test(word)) typedArgs += 1;
-    else if (word === "--") onlyArguments = true;
-    else {
-      const { flag, hasValue } = flagOf(word, command);
-      if (flag === undefined) continue;
-      given.add(flag.name);
-      if (flag.type === "option" && !hasValue) waiting = flag;
-    }
+    const flag = waiting === undefined ? flagOf(word, command) : undefined;
+    if (waiting === undefined && !word.startsWith("-")) typedArgs += 1;
+    if (flag !== undefined) given.add(flag.name);
+    waiting = flag?.type === "option" && !word.includes("=") ? flag : undefined;
   }
-  if (waiting !== undefined) return flagValues(waiting, "");
-  if (!onlyArguments && typed.startsWith("-")) {
-    const { flag, hasValue } = flagOf(typed, command);
-    if (!hasValue) return flagWords(command, given);
-    return flag === undefined ? [] : flagValues(flag, typed.slice(0, typed.indexOf("=") + 1));
-  }
-  const args = Object.entries(command.args);
-  const last = args.at(-1);
-  const [name, arg] = args[typedArgs] ?? (last?.[1].multiple === true ? last : []);
-  if (name === undefined) return onlyArguments ? [] : flagWords(command, given);
-  if (FILE_ARGUMENTS.has(`${command.id}.${name}`)) return "files";
-  return (arg?.options ?? []).map((value) => ({ value }));
+  if (waiting?.type === "option") return valuesOf(waiting.options);
+  const args = Object.values(command.args);
+  const arg = args[typedArgs] ?? args.findLast(({ multiple }) => multiple === true);
+  return isFlag || arg === undefined ? flagWords(command, given) : valuesOf(arg.options);
 }
 
-function flagOf(word: string, command: CommandMeta): { flag: FlagMeta | undefined; hasValue: boolean } {
-  const [, name = "", value] = /^--?([^=]*)(=.*)?$/s.exec(word) ?? [];
+function flagOf(word: string, command: CommandMeta): FlagMeta | undefined {
+  const [, name = ""] = /^--?([^=]+)/.exec(word) ?? [];
   const flags = Object.values(command.flags);
-  const flag = word.startsWith("--")
+  return word.startsWith("--")
     ? flags.find((one) => one.name === name || one.aliases?.includes(name) || `no-${one.name}` === name)
     : flags.find((one) => one.char === name);
-  return { flag, hasValue: value !== undefined };
+}
+
+function valuesOf(options: readonly string[] = []): readonly Candidate[] {
+  return options.map((value) => ({ value }));
 }
 
 function flagWords(command: CommandMeta, given: ReadonlySet<string>): Candidate[] {
@@ -109,28 +100,4 @@ function flagWords(command: CommandMeta, given: ReadonlySet<string>): Candidate[
       words.push({ value: `--no-${flag.name}`, about: `Not: ${about}` });
   }
   return [...words, { value: "--help", about: "Show help." }];
-}
-
-/** @param prefix what the word begins with before the value, such as `--order=` */
-function flagValues(flag: FlagMeta, prefix: string): CompletionTarget {
-  if (flag.type !== "option") return [];
-  const { options } = flag;
-  if (options !== undefined) return options.map((option) => ({ value: `${prefix}${option}` }));
-  const shown = [flag.helpValue ?? []].flat().join(" ");
-  if (/\bFILE\b/.test(shown)) return "files";
-  return /\b(?:FOLDER|DIR)\b/.test(shown) ? "folders" : [];
-}
-
-/** The words of a simple command as a shell sees them; behind a space the last one is empty. */
-export function wordsOf(line: string): string[] {
-  const words: string[] = [];
-  const word = /(?:[^\s"'\\]|\\.?|"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$))+|\s+$/gsy;
-  for (let at = 0; at < line.length; at = word.lastIndex) {
-    at += /^\s*(?=\S)/.exec(line.slice(at))?.[0].length ?? 0;
-    word.lastIndex = at;
-    const [found = ""] = word.exec(line) ?? [];
-    if (found === "") break;
-    words.push(found.trim() === "" ? "" : found);
-  }
-  return words;
 }

@@ -1,5 +1,5 @@
 import { Command } from "@oclif/core";
-import { completionAt, wordsOf } from "../cli/completion.ts";
+import { completionAt } from "../cli/completion.ts";
 import { writeOut } from "../cli/io/output.ts";
 import { escapeControl, truncate } from "../cli/io/text.ts";
 
@@ -8,8 +8,8 @@ import { escapeControl, truncate } from "../cli/io/text.ts";
 const ABOUT_CELLS = 60;
 
 /**
- * What the scripts of `evreg completion` ask: `line` with the command line up to the cursor, or `words` with the words of
- * it, the last one being typed. Answers a candidate a line, a tab and what it is; or `:files`, `:folders`.
+ * What the scripts of `evreg completion` ask, with the words up to the cursor, the last one being typed. Answers a candidate a
+ * line, a tab and what it is.
  */
 export class Complete extends Command {
   static override hidden = true;
@@ -19,12 +19,9 @@ export class Complete extends Command {
 
   async run(): Promise<void> {
     // The words are not parsed, as they are another command's.
-    const [form, , ...rest] = this.argv;
-    const words = form === "line" ? wordsOf(rest.join(" ")).slice(1) : rest;
-    const target = completionAt(words, this.config);
-    if (typeof target === "string") return writeOut(`:${target}\n`);
+    const [, , ...words] = this.argv;
     const typed = words.at(-1) ?? "";
-    const lines = target
+    const lines = completionAt(words, this.config)
       .filter(({ value }) => value.startsWith(typed))
       .map(({ value, about = "" }) => `${value}\t${truncate(escapeControl(about), ABOUT_CELLS)}\n`);
     await writeOut(lines.join(""));

@@ -8,40 +8,25 @@ export const SCRIPTS = {
   bash: `# Completion of evreg's command lines for bash. In ~/.bashrc:
 #   source <(evreg completion bash)
 _evreg() {
-  local line=\${COMP_LINE:0:COMP_POINT} found value answer
-  local whole=\${line##*[[:space:]]}
+  local found
   COMPREPLY=()
   while IFS= read -r found; do
-    case $found in
-      :files) compopt -o default 2>/dev/null; return ;;
-      :folders) compopt -o dirnames 2>/dev/null; return ;;
-    esac
-    value=\${found%%$'\\t'*}
-    # Bash replaces only what stands behind the last : or = of a word. A name may hold what the shell would act on.
-    printf -v answer %q "\${value:\${#whole}-\${#2}}"
-    COMPREPLY+=("$answer")
-  done < <("$1" complete line -- "$line" 2>/dev/null)
+    COMPREPLY+=("\${found%%$'\\t'*}")
+  done < <("$1" complete words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
-complete -F _evreg evreg
+complete -o default -F _evreg evreg
 `,
   zsh: `#compdef evreg
 # Completion of evreg's command lines for zsh. In ~/.zshrc, after compinit:
 #   source <(evreg completion zsh)
 # or as a file named _evreg in a folder of $fpath.
 _evreg() {
-  local found value about
+  local found
   local -a candidates
   for found in "\${(@f)$("\${words[1]}" complete words -- "\${(@)words[2,CURRENT-1]}" "$PREFIX" 2>/dev/null)}"; do
-    case $found in
-      '') continue ;;
-      :files) _files; return ;;
-      :folders) _files -/; return ;;
-    esac
-    value=\${found%%$'\\t'*}
-    about=\${found#*$'\\t'}
-    candidates+=("\${value//:/\\\\:}\${about:+:$about}")
+    [[ -n $found ]] && candidates+=(\${found/$'\\t'/:})
   done
-  _describe evreg candidates
+  if (( $#candidates )); then _describe evreg candidates; else _files; fi
 }
 if [[ \${funcstack[1]} == _evreg ]]; then _evreg "$@"; else compdef _evreg evreg; fi
 `,
@@ -52,13 +37,10 @@ function __evreg_complete
     set -l typed (commandline -ct)
     set -q typed[1]; or set typed ''
     set -l found ($words[1] complete words -- $words[2..-1] $typed 2>/dev/null)
-    switch "$found[1]"
-        case :files
-            __fish_complete_path $typed
-        case :folders
-            __fish_complete_directories $typed
-        case '*'
-            test (count $found) -gt 0; and printf '%s\\n' $found
+    if set -q found[1]
+        printf '%s\\n' $found
+    else
+        __fish_complete_path $typed
     end
 end
 complete -c evreg -f -a '(__evreg_complete)'
