@@ -2,13 +2,11 @@ import { existsSync } from "node:fs";
 import { Command } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
-import { isPattern } from "../domain/names.ts";
 import type { Answer, Evreg } from "../evreg.ts";
 import { commonFlags, type MemberFlag, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
-import { messageFor } from "./report-error.ts";
 import { pathNamed } from "../json/field-path.ts";
 import { faultInFile } from "./schema-file.ts";
 import { setTarget } from "./target/next-command.ts";
@@ -56,31 +54,6 @@ function asFlagError(
   // A server returns a number as the text it was sent as.
   const shown = typeof typed === "number" ? typed : value;
   return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });
-}
-
-interface ListFilters {
-  readonly action?: string;
-  readonly event?: number;
-  readonly subscription?: number;
-}
-
-/**
- * What to say of an empty listing. A name or number that does not exist gives one too, and is probably a mistake.
- * @param sentence that nothing matches
- */
-export async function emptyListHint(sentence: string, evreg: Evreg, query: ListFilters): Promise<string> {
-  const { action, event, subscription } = query;
-  try {
-    if (action !== undefined && !isPattern(action)) await evreg.actions.get(action);
-    if (event !== undefined) await evreg.events.get(event);
-    if (subscription !== undefined) await evreg.subscriptions.get(subscription);
-  } catch (error) {
-    // Any other failure is of the hint alone; the listing itself went well.
-    if (error instanceof EvregError && error.code === "not_found") {
-      return `${sentence} ${messageFor(error)}`;
-    }
-  }
-  return sentence;
 }
 
 /** Examples for help: commands alone, and commands by what they are for. */

@@ -2,7 +2,7 @@ import { type Command, Flags, type Interfaces } from "@oclif/core";
 import type { PageMeta } from "../domain/event.ts";
 import type { Answer, Evreg } from "../evreg.ts";
 import type { ListView, RecordView } from "./views/view.ts";
-import { emptyListHint, TargetCommand } from "./base-command.ts";
+import { TargetCommand } from "./base-command.ts";
 import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.ts";
 import { note, type Output } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
@@ -113,12 +113,10 @@ export function listCommand<T extends { readonly rowid: number }>(
         const { limit = pageSize ?? Infinity } = query as { limit?: number };
         const answer = await wholePage(read, query, limit);
         const { data: records, meta = {} } = answer;
-        await output.list(answer, columns?.(query) ?? resource.list, async () => {
-          if (hasFilters(query)) return emptyListHint(`No ${noun} matches.`, evreg, query);
-          const isAll = target.kind === "local" || (await readsAll(evreg));
-          if (isAll) return resource.none();
-          return `No ${plural} that this token may read. Which applications it may read: ${nextCommand("whoami")}`;
-        });
+        // A token may read what is of some applications, and a server may have more.
+        const mayRead = target.kind === "local" ? "" : ` What you may read here: ${nextCommand("whoami")}`;
+        const nothing = hasFilters(query) ? noneMatches(noun, query) : resource.none() + mayRead;
+        await output.list(answer, columns?.(query) ?? resource.list, nothing);
         if (output.format !== "table") return;
         const [shown, last] = [records.length, records.at(-1)?.rowid];
         if (meta.next !== undefined) {
@@ -133,11 +131,14 @@ export function listCommand<T extends { readonly rowid: number }>(
   return Object.assign(ListCommand, about);
 }
 
-/** Whether a token reads what is of any application. Where it does not, that nothing is shown says nothing of what there is. */
-async function readsAll(evreg: Evreg): Promise<boolean> {
-  // A server that does not say whose token it is must not make an empty list a failure.
-  const identity = await evreg.whoami().catch(() => undefined);
-  return identity?.data.scopes.some((scope) => scope === "read" || scope === "admin") ?? true;
+/** Filters that a mistyped name or number may be in, and what lists those that there are. */
+const LISTED_BY = { action: "actions", event: "events", subscription: "subscriptions" };
+
+function noneMatches(noun: string, query: object): string {
+  const lists = Object.entries(LISTED_BY).flatMap(([filter, plural]) =>
+    filter in query ? [nextCommand(plural)] : [],
+  );
+  return `No ${noun} matches.${lists.length === 0 ? "" : ` What there is: ${lists.join(", ")}`}`;
 }
 
 /** The flags of a listing that is read a page at a time. */

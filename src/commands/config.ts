@@ -55,7 +55,7 @@ const KEY_LIST: readonly Column<ShownKey>[] = [
     // The place tells it too.
     dropOrder: 1,
   },
-  { title: "PLACE", value: ({ place }) => place, shrinkTo: 24, cut: "start" },
+  { title: "PLACE", value: ({ place }) => place, shrinkTo: 24 },
 ];
 
 export class ConfigCheck extends BaseCommand {

@@ -1,11 +1,11 @@
 import { Flags } from "@oclif/core";
-import { emptyListHint, examples, TargetCommand } from "../cli/base-command.ts";
+import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
 import { note, type Output, terminalWidth, writeOut } from "../cli/io/output.ts";
+import { escapeControl } from "../cli/io/text.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import { pastTime } from "../domain/formats.ts";
-import { isPattern } from "../domain/names.ts";
 import type {
   DeliveryResult,
   StreamedEvent,
@@ -18,7 +18,7 @@ import { systemClock } from "../runtime/clock.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { DeliveryStatus } from "../domain/delivery.ts";
-import { type Cell, type Color, GrowingColumns } from "../cli/io/table.ts";
+import { type Cell, type Color, streamLine } from "../cli/io/table.ts";
 
 const ENDS =
   "It runs until Ctrl-C, connects again by itself when the connection breaks, and goes on where it was. --json and --output jsonl print a record a line.";
@@ -62,9 +62,8 @@ export class EventsTail extends TargetCommand {
         max,
         output,
         recordOf: (message) => (message.type === "event" ? message.data : undefined),
-        line: eventLines(terminalWidth()),
-        waiting: "Waiting for events; Ctrl-C ends.",
-        ready: () => noteUnknownAction(evreg, action),
+        line: eventLine,
+        waiting: `Waiting for events${action === undefined ? "" : ` of ${action}`}; Ctrl-C ends.`,
       });
     return this.withTarget(flags, act, { serverFor: "events tail" });
   }
@@ -110,20 +109,12 @@ With --since it begins with what the server remembers: the last 10,000 results s
         max,
         output: this.outputFor(flags),
         recordOf: (message) => (message.type === "delivery" ? message.data : undefined),
-        line: resultLines(terminalWidth()),
-        waiting: "Waiting for deliveries; Ctrl-C ends.",
-        ready: () => noteUnknownAction(evreg, action),
+        line: (result) => resultLine(result, terminalWidth()),
+        waiting: `Waiting for deliveries${action === undefined ? "" : ` of ${action}`}; Ctrl-C ends.`,
       });
     };
     return this.withTarget(flags, act, { serverFor: "deliveries tail" });
   }
-}
-
-/** Nothing comes of an action that does not exist, which is probably a slip. */
-async function noteUnknownAction(evreg: Evreg, action: string | undefined): Promise<void> {
-  if (action === undefined || isPattern(action)) return;
-  const hint = await emptyListHint("", evreg, { action });
-  if (hint !== "") note(hint.trim());
 }
 
 interface Tail<T> {
@@ -137,13 +128,11 @@ interface Tail<T> {
   readonly line: (record: T) => string;
   /** What to say once all that was there is shown and nothing more comes for now. */
   readonly waiting: string;
-  /** Called when the stream is ready for the first time. */
-  readonly ready?: () => Promise<void>;
 }
 
 /** Shows what a stream brings, a line each, until somebody has seen enough. Answers the exit code. */
 async function follow<T>(evreg: Evreg, tail: Tail<T>): Promise<number> {
-  const { query, max = Infinity, output, recordOf, line, ready } = tail;
+  const { query, max = Infinity, output, recordOf, line } = tail;
   const signal = interruption();
   let isBroken = false;
   let isReady = false;
@@ -175,8 +164,7 @@ async function follow<T>(evreg: Evreg, tail: Tail<T>): Promise<number> {
         } else if (message.type === "ready" && !isReady) {
           isReady = true;
           await show(records.splice(0));
-          await ready?.();
-          if (process.stderr.isTTY && shown < max) note(tail.waiting);
+          if (process.stderr.isTTY && shown < max) note(escapeControl(tail.waiting));
         }
         const record = recordOf(message);
         if (record !== undefined) records.push(record);
@@ -214,36 +202,31 @@ function timeCell(timestamped: string, width: number | undefined): Cell {
 }
 
 /** `12:03:11Z  order.created  #72  shop  {"id":7}` */
-export function eventLines(width: number | undefined): (event: StreamedEvent) => string {
-  const columns = new GrowingColumns([Infinity, 32, Infinity, 16], width);
-  return ({ rowid, action, application, timestamped, payload }) =>
-    columns.line([
-      timeCell(timestamped, width),
-      { text: action },
-      { text: `#${rowid}` },
-      { text: application, color: "dim" },
-      { text: payload?.text().slice(0, PREVIEW_CHARACTERS).replaceAll(/\s+/g, " ") ?? "" },
-    ]);
+function eventLine({ rowid, action, application, timestamped, payload }: StreamedEvent): string {
+  const width = terminalWidth();
+  const cells: readonly Cell[] = [
+    timeCell(timestamped, width),
+    { text: action, cells: 20 },
+    { text: `#${rowid}` },
+    { text: application, cells: 10, color: "dim" },
+    { text: payload?.text().slice(0, PREVIEW_CHARACTERS).replaceAll(/\s+/g, " ") ?? "" },
+  ];
+  return streamLine(cells, width);
 }
 
 /** `12:03:11Z  order.created  #72  → billing/invoices  waiting  500  12 ms` */
-export function resultLines(width: number | undefined): (result: DeliveryResult) => string {
+export function resultLine(result: DeliveryResult, width: number | undefined): string {
+  const { event_id: event, action, application, subscription, timestamped, status } = result;
   // At 80 columns what became of it has room for the longest error.
-  const limits = width === undefined || width > 90 ? [18, 22] : [13, 20];
-  const columns = new GrowingColumns([Infinity, limits[0]!, Infinity, limits[1]!], width);
-  return (result) => {
-    const { event_id: event, action, application, subscription, timestamped, status } = result;
-    return columns.line([
-      timeCell(timestamped, width),
-      { text: action },
-      { text: `#${event}` },
-      { text: `→ ${application}/${subscription}` },
-      {
-        text: outcomeOf(result),
-        color: COLORS[status] ?? "yellow",
-      },
-    ]);
-  };
+  const [ofAction, ofSubscription] = width === undefined || width > 90 ? [18, 22] : [13, 18];
+  const cells: readonly Cell[] = [
+    timeCell(timestamped, width),
+    { text: action, cells: ofAction },
+    { text: `#${event}` },
+    { text: `→ ${application}/${subscription}`, cells: ofSubscription },
+    { text: outcomeOf(result), color: COLORS[status] ?? "yellow" },
+  ];
+  return streamLine(cells, width);
 }
 
 const COLORS: Partial<Record<DeliveryStatus, Color>> = {

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { eventLines, listen as startListening, type ListenOptions } from "../../src/cli/listen/listen.ts";
+import { eventLine, listen as startListening, type ListenOptions } from "../../src/cli/listen/listen.ts";
 import { execute, localUrl } from "../../src/cli/listen/attempts.ts";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../src/domain/words/attempts.ts";
@@ -315,7 +315,7 @@ test("a line does nothing to a terminal, and fits it", () => {
   const delivery = { event_id: 123_456, action: "a".repeat(60), attempt: 3 } as PulledDelivery;
   const result = { isDelivered: false, reason: `\u001b[2J${"x".repeat(200)}` };
   const finished = { outcome: "stored", status: "waiting" } as FinishedPull;
-  const line = eventLines(80)({ delivery, result, durationMs: 12, finished }, 0);
+  const line = eventLine({ delivery, result, durationMs: 12, finished }, 0, 80);
   expect(line).not.toContain("\u001b[2J");
   expect(line.trimEnd().length).toBeLessThanOrEqual(80);
 });

@@ -53,7 +53,7 @@ test("a refused change of an action reports why, and ends with the exit code for
     [create, 5, "", undefined, { input: "{}" }],
     [update, 5, "", /\n {2}- .*required.*order\.created\.v2/s, breaking],
     [update, 1, "", /stdin holds no schema/, { input: "[]" }],
-    [`${update} --json`, 1, "", /^\{"error":"stdin: .*line 1.*"code":400\}\n$/, { input: '{"a": b}' }],
+    [`${update} --json`, 1, "", /^\{"error":"stdin:1: .*"code":400\}\n$/, { input: '{"a": b}' }],
     [forced, 0, /^Revision +2$/m, "", { input: '{"type": "object", "required": ["id"]}' }],
   ]);
 });

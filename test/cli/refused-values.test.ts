@@ -107,16 +107,26 @@ test("a member of a payload with the name of a flag is not mistaken for the flag
 
 test("an empty listing says whether there is nothing or nothing that matches", async () => {
   const url = `--url ${served.server.url}`;
-  const mistyped = 'There is no action "order.creatd". Did you mean order.created?\n';
+  const actions = `What there is: evreg actions ${url}\n`;
   await expectEach([
     [`actions ${url} --application shop --json`, 0, undefined, ""],
     [`actions ${url} --application nope`, 0, "", "No action matches.\n"],
-    [`events ${url} --action nope`, 0, "", 'No event matches. There is no action "nope".\n'],
+    [`events ${url} --action nope`, 0, "", `No event matches. ${actions}`],
     [`subscriptions ${url} --no-active`, 0, "", "No subscription matches.\n"],
     [`deliveries ${url} --status failed`, 0, "", "No delivery matches.\n"],
-    [`subscriptions ${url} --action order.creatd`, 0, "", `No subscription matches. ${mistyped}`],
-    [`deliveries ${url} --subscription 77`, 0, "", "No delivery matches. There is no subscription 77.\n"],
-    [`replays --data ${local} --subscription 77`, 0, "", "No replay matches. There is no subscription 77.\n"],
+    [`subscriptions ${url} --action order.creatd`, 0, "", `No subscription matches. ${actions}`],
+    [
+      `deliveries ${url} --subscription 77`,
+      0,
+      "",
+      /^No delivery matches\. What there is: evreg subscriptions --url /,
+    ],
+    [
+      `replays --data ${local} --subscription 77`,
+      0,
+      "",
+      /^No replay matches\. What there is: evreg subscriptions --data /,
+    ],
     [`deliveries ${url} --subscription 77 --json`, 0, undefined, ""],
     [`actions get order.creatd ${url}`, 3, "", /^Error: There is no action .*\. Did you mean order\.created/],
     [`events ${url}`, 0, "", /^No events yet\. Publish one: /],

@@ -170,11 +170,11 @@ test("at 80 columns a delivery keeps its subscription and its error: attempts, t
   expect(listed(ACTIONS.list, { ...action, action: "a".repeat(100) }, 80)[1]).toMatch(/^a+… /);
 });
 
-test("addresses are shortened in the middle, and titles never", () => {
+test("addresses are shortened, and titles never", () => {
   const handler = "https://hooks.example.com/a/long/way/to/invoices";
   const [title, line] = listed(SUBSCRIPTIONS.list, { ...SUBSCRIPTION, handler }, 80);
   expect(title).toMatch(/^ID {2}APPLICATION {2}SUBSCRIPTION {2}ACTION +STATE +HANDLER$/);
-  expect(line).toMatch(/ https:\/\/\S*…\S+\/invoices$/);
+  expect(line).toMatch(/ https:\/\/hooks\S+…$/);
   expect(textWidth(line!)).toBe(80);
 });
 

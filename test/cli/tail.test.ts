@@ -8,7 +8,7 @@ import { startReceiver } from "../support/receiver.ts";
 import { publish as publishAt, register, subscribe } from "../support/records.ts";
 import { serveHere } from "../support/server.ts";
 import { until } from "../support/until.ts";
-import { resultLines } from "../../src/commands/tail.ts";
+import { resultLine } from "../../src/commands/tail.ts";
 import type { DeliveryResult } from "../../src/domain/stream.ts";
 import { useServed } from "../support/served.ts";
 
@@ -45,10 +45,10 @@ test("at 80 columns the error of an attempt is whole", () => {
     error_code: "connection_refused",
     duration_ms: 6,
   } as unknown as DeliveryResult;
-  expect(resultLines(80)(result)).toBe(
+  expect(resultLine(result, 80)).toBe(
     "10:20:30Z  order.created  #72  → billing/invoices  waiting  connection_refused …\n",
   );
-  expect(resultLines(100)(result)).toMatch(/connection_refused {2}6 ms\n$/);
+  expect(resultLine(result, 100)).toMatch(/connection_refused {2}6 ms\n$/);
 });
 
 test("events come as they are published, in lines that fit", async () => {
@@ -56,8 +56,8 @@ test("events come as they are published, in lines that fit", async () => {
   const tail = await whileTailing(line, 60, async () => [await publish(), await publish("user.seen")]);
   expect(tail).toMatchObject({ code: 0, stderr: "" });
   const lines = tail.stdout.trimEnd().split("\n");
-  expect(lines[0]).toMatch(new RegExp(`^${TIME}  order.created  #1  shop  {"id": "A-1", .*…$`));
-  expect(lines[1]).toMatch(new RegExp(`^${TIME}  user.seen      #2  crm   {"id": "A-1"`));
+  expect(lines[0]).toMatch(new RegExp(`^${TIME}  order.created         #1  shop        {"id": .*…$`));
+  expect(lines[1]).toMatch(new RegExp(`^${TIME}  user.seen             #2  crm         {"id": `));
   for (const one of lines) expect(textWidth(one)).toBeLessThanOrEqual(60);
 });
 
@@ -70,11 +70,7 @@ test("events of the past come first, and for programs a record a line", async ()
   ]);
 });
 
-test("what does not exist is said, and what cannot be is refused", async () => {
-  const { child, soFar, ended } = startCommand(`events tail --action user.sene --data ${served.data}`);
-  await until("the hint", () => soFar().stderr.endsWith("\n"));
-  child.kill("SIGINT");
-  expect((await ended).stderr).toBe('There is no action "user.sene". Did you mean user.seen?\n');
+test("what cannot be is refused", async () => {
   await served.expectEach([
     ["events tail --since soon", 2, ""],
     ["events tail --from soon", 2, ""],

@@ -6,7 +6,6 @@ import {
   escapeControlKeepingLines,
   textWidth,
   truncate,
-  truncateAt,
   wrap,
 } from "../../src/cli/io/text.ts";
 
@@ -41,16 +40,6 @@ test("text is wrapped at spaces, and inside words only where one is too long", (
   expect(wrap("https://example.com/hooks", 10)).toEqual(["https://ex", "ample.com/", "hooks"]);
   expect(wrap("a 注文注文注文 b", 6)).toEqual(["a", "注文注", "文注文", "b"]);
   expect(wrap("", 6)).toEqual([""]);
-});
-
-test.each([
-  ["/srv/evreg.yaml:12", 12, "start", "…reg.yaml:12"],
-  ["/srv/evreg.yaml:12", 18, "start", "/srv/evreg.yaml:12"],
-  ["注文注文", 5, "start", "…注文"],
-  ["注文注文", 6, "middle", "注…文"],
-  ["abcdefgh", 1, "middle", "…"],
-] as const)("%s cut to %i at the %s", (text, width, part, cut) => {
-  expect(truncateAt(text, width, part)).toBe(cut);
 });
 
 // Everything a terminal may act on instead of showing it.

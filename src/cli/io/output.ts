@@ -34,15 +34,15 @@ export class Output {
     return writeOut(renderRecord(columns, answer.data, terminalWidth()));
   }
 
-  /** @param empty what to say on stderr when the table would be empty; called only then */
+  /** @param empty what to say on stderr when the table would be empty */
   async list<T>(
     answer: JsonEnvelope<readonly T[]>,
     columns: readonly Column<T>[],
-    empty: string | (() => Promise<string>),
+    empty: string,
   ): Promise<void> {
     if (this.format === "json") return this.document(answer);
     if (this.format === "jsonl") return this.lines(answer.data);
-    if (answer.data.length === 0) return note(typeof empty === "string" ? empty : await empty());
+    if (answer.data.length === 0) return note(empty);
     const width = terminalWidth();
     const fitting = columnsFor(columns, answer.data, width);
     await writeOut(renderTable(fitting, answer.data, width));

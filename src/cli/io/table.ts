@@ -1,13 +1,5 @@
 import { styleText } from "node:util";
-import {
-  escapeControl,
-  escapeControlKeepingLines,
-  pad,
-  textWidth,
-  truncate,
-  truncateAt,
-  wrap,
-} from "./text.ts";
+import { escapeControl, escapeControlKeepingLines, pad, textWidth, truncate, wrap } from "./text.ts";
 
 /** One column of a listing, or one line of a single record. */
 export interface Column<T> {
@@ -16,8 +8,6 @@ export interface Column<T> {
   readonly align?: "right";
   /** Fewest cells the column may be cut down to when the terminal is narrow; never cut when absent. */
   readonly shrinkTo?: number;
-  /** Where it is cut: at the end if absent. */
-  readonly cut?: "start" | "middle";
   /** What people copy: cut only where dropping other columns is not enough. */
   readonly keepWhole?: boolean;
   /** A time, ISO 8601 UTC. A narrow terminal shows today's without the date, and others to the minute. */
@@ -54,9 +44,9 @@ export function renderTable<T>(
   }
   const line = (cells: readonly string[], style: (column: Column<T>) => Style | undefined): string => {
     const parts = columns.map((column, at) => {
-      const { align, cut } = column;
-      const [text, cellWidth] = [cells[at]!, widths[at]!];
-      const shown = cut === undefined ? truncate(text, cellWidth) : truncateAt(text, cellWidth, cut);
+      const { align } = column;
+      const cellWidth = widths[at]!;
+      const shown = truncate(cells[at]!, cellWidth);
       const isLast = at === columns.length - 1 && align === undefined;
       return styled(isLast ? shown : pad(shown, cellWidth, align ?? "left"), style(column));
     });
@@ -179,41 +169,21 @@ export const ID_COLUMN = { title: "ID", align: "right" } as const;
 
 export interface Cell {
   readonly text: string;
+  /** How many cells it fills on a terminal, cut or with spaces behind it; as many as it has if absent. */
+  readonly cells?: number;
   readonly color?: Color | undefined;
 }
 
-/**
- * Lines whose columns stand below each other although nobody knows what is to come: a column grows with its texts, up to its part
- * of the line, and texts beyond that are cut.
- */
-export class GrowingColumns {
-  readonly #limits: readonly number[];
-  readonly #width: number | undefined;
-  readonly #widths: number[] = [];
-
-  /**
-   * @param limits most cells of each column but the last
-   * @param width cells of a line; `undefined` when the reader is no terminal and nothing is cut
-   */
-  constructor(limits: readonly number[], width: number | undefined) {
-    this.#limits = width === undefined ? limits.map(() => Infinity) : limits;
-    this.#width = width;
-  }
-
-  line(cells: readonly Cell[]): string {
-    let used = 0;
-    const parts = cells.map(({ text, color }, at) => {
-      const isLast = at === cells.length - 1;
-      const room = this.#width === undefined ? Infinity : Math.max(0, this.#width - used);
-      const limit = isLast ? room : Math.min(room, this.#limits[at] ?? Infinity);
-      const shown = truncate(escapeControl(text), limit);
-      const width = isLast ? 0 : Math.max(this.#widths[at] ?? 0, textWidth(shown));
-      this.#widths[at] = width;
-      used += width + GAP.length;
-      const padded = pad(shown, Math.min(width, limit), "left");
-      // The spaces are not coloured, so that they can be cut off at the end of a line.
-      return styled(shown, color) + padded.slice(shown.length);
-    });
-    return `${parts.join(GAP).trimEnd()}\n`;
-  }
+/** A line of a stream, whose other lines nobody knows. @param width cells of the line; `undefined` where nothing is cut */
+export function streamLine(all: readonly Cell[], width: number | undefined): string {
+  let room = width ?? Infinity;
+  const parts = all.map(({ text, cells, color }) => {
+    const fixed = width === undefined ? undefined : cells;
+    const shown = truncate(escapeControl(text), Math.min(fixed ?? Infinity, room));
+    const padded = pad(shown, Math.min(fixed ?? 0, room), "left");
+    room -= textWidth(padded) + GAP.length;
+    // The spaces are not coloured, so that they can be cut off at the end of a line.
+    return styled(shown, color) + padded.slice(shown.length);
+  });
+  return `${parts.join(GAP).trimEnd()}\n`;
 }

@@ -76,14 +76,6 @@ export function truncate(text: string, width: number): string {
   return width < 1 ? "" : `${fitting(characters(text), width - 1).join("")}…`;
 }
 
-/** Truncates a text in the middle, or at the start. */
-export function truncateAt(text: string, width: number, part: "middle" | "start"): string {
-  if (textWidth(text) <= width) return text;
-  const endWidth = part === "start" ? width - 1 : Math.floor(width / 2);
-  const end = fitting(characters(text).toReversed(), endWidth).toReversed().join("");
-  return `${truncate(text, width - textWidth(end))}${end}`;
-}
-
 /** The first characters, as many as fit into `width` cells. */
 function fitting(all: readonly string[], width: number): readonly string[] {
   let filled = 0;
@@ -111,30 +103,15 @@ export function wrap(text: string, width: number): string[] {
       continue;
     }
     if (line !== "") lines.push(line.trimEnd());
-    const pieces = pieceWise(word, cells);
-    lines.push(...pieces.slice(0, -1));
-    line = pieces.at(-1) ?? "";
+    let rest: readonly string[] = characters(word.trimEnd());
+    for (let start = fitting(rest, cells); start.length < rest.length; start = fitting(rest, cells)) {
+      lines.push(start.join(""));
+      rest = rest.slice(start.length);
+    }
+    line = `${rest.join("")} `;
   }
   lines.push(line.trimEnd());
   return lines;
-}
-
-function pieceWise(word: string, width: number): string[] {
-  const pieces: string[] = [];
-  let piece = "";
-  let filled = 0;
-  for (const character of ASCII.test(word) ? word : characters(word)) {
-    const next = widthOf(character);
-    if (filled + next > width && character !== " ") {
-      pieces.push(piece);
-      piece = "";
-      filled = 0;
-    }
-    piece += character;
-    filled += next;
-  }
-  pieces.push(piece);
-  return pieces;
 }
 
 /** `1 event`, `2,000 events` */

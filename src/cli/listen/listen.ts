@@ -10,7 +10,7 @@ import { listenerName, nameOf } from "./subscriptions.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../domain/words/attempts.ts";
 import type { FinishedPull, PulledDelivery } from "../../domain/pull.ts";
 import { RawJson } from "../../json/raw-json.ts";
-import { type Color, GrowingColumns } from "../io/table.ts";
+import { type Cell, type Color, streamLine } from "../io/table.ts";
 
 export interface ListenOptions {
   readonly attempt: LocalAttempt;
@@ -147,7 +147,7 @@ export async function replaySince(
   }
 }
 
-const ACTION_WIDTH = 20;
+const ACTION_CELLS = 20;
 
 /** One event, and what became of it. */
 export interface Reported {
@@ -161,29 +161,33 @@ export type ListenReport = (reported: Reported) => Promise<void>;
 
 /** Writes a line for each event: for people fitting the terminal, for programs as JSON. */
 export function listenReport(output: Output, showsPayload: boolean, nowMs: () => number): ListenReport {
-  const line = eventLines(terminalWidth());
   return async (reported) => {
     if (output.format !== "table") return output.lines([recordOf(reported, nowMs())]);
     const payload = showsPayload ? Buffer.from(payloadOf(reported.delivery)).toString("utf8") : "";
-    await writeOut(line(reported, nowMs()) + (showsPayload ? `${escapeControlInJson(payload)}\n` : ""));
+    await writeOut(
+      eventLine(reported, nowMs(), terminalWidth()) +
+        (showsPayload ? `${escapeControlInJson(payload)}\n` : ""),
+    );
   };
 }
 
 /** `12:03:11  order.created  #72  12 ms  204`, and what follows from a failure. */
-export function eventLines(width: number | undefined): (reported: Reported, nowMs: number) => string {
-  const columns = new GrowingColumns([Infinity, ACTION_WIDTH, Infinity, Infinity], width);
-  return ({ delivery, result, durationMs, finished }, nowMs) => {
-    const { action, event_id: event, attempt } = delivery;
-    const again = attempt > 1 ? `, attempt ${attempt}` : "";
-    return columns.line([
-      // The time of the clock on the wall here.
-      { text: new Date(nowMs).toTimeString().replace(/ .*$/, "") },
-      { text: action },
-      { text: `#${event}` },
-      { text: `${durationMs} ms` },
-      { text: `${answerOf(result)}${followsOf(finished)}${again}`, color: colorOf(result, finished) },
-    ]);
-  };
+export function eventLine(
+  { delivery, result, durationMs, finished }: Reported,
+  nowMs: number,
+  width: number | undefined,
+): string {
+  const { action, event_id: event, attempt } = delivery;
+  const again = attempt > 1 ? `, attempt ${attempt}` : "";
+  const cells: readonly Cell[] = [
+    // The time of the clock on the wall here.
+    { text: new Date(nowMs).toTimeString().replace(/ .*$/, "") },
+    { text: action, cells: ACTION_CELLS },
+    { text: `#${event}` },
+    { text: `${durationMs} ms` },
+    { text: `${answerOf(result)}${followsOf(finished)}${again}`, color: colorOf(result, finished) },
+  ];
+  return streamLine(cells, width);
 }
 
 function answerOf({ isDelivered, status, errorCode, reason }: LocalResult): string {

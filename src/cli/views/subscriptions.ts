@@ -51,7 +51,7 @@ export const SUBSCRIPTIONS = {
     action: { shrinkTo: 12, keepWhole: true },
     active: {},
     max_retries: { align: "right", dropOrder: 1 },
-    handler: { value: ({ handler }) => handler ?? "(pull)", shrinkTo: 20, cut: "middle" },
+    handler: { value: ({ handler }) => handler ?? "(pull)", shrinkTo: 20 },
   }),
   none: () =>
     `No subscriptions yet. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
