@@ -87,7 +87,7 @@ function listItem(item: unknown): string {
 }
 
 /** The message for a person: with what was probably meant by the name of a record that is not there. */
-export function messageFor({ code, message, details }: EvregError): string {
+function messageFor({ code, message, details }: EvregError): string {
   const { suggestion } = details;
   if (code !== "not_found") return message;
   return typeof suggestion === "string" ? `${message} Did you mean ${suggestion}?` : message;
