@@ -2,7 +2,7 @@ import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pointerSteps, pointerTo } from "../json/field-path.ts";
 import { type Dialect, type SourceDocument, UnsupportedSchema } from "./source.ts";
-import { evaluatedBy, holds, isKept, isEmptyText, reasonDropped, STRUCTURE } from "./vocabulary.ts";
+import { holds, isKept, isEmptyText, reasonDropped, STRUCTURE } from "./vocabulary.ts";
 
 /** What was changed or left out, with its place in the source. */
 export interface Note {
@@ -26,6 +26,9 @@ export function toDraft7(source: SourceDocument, pointer: string): Translated {
 }
 
 type Members = Map<string, unknown>;
+
+/** Keywords whose schemas may name members of the same object. */
+const NAMING_MEMBERS = "$ref allOf anyOf oneOf if then else dependentSchemas dependencies".split(" ");
 
 class Translation {
   readonly #source: SourceDocument;
@@ -127,7 +130,7 @@ class Translation {
    * | `prefixItems` and `items` | `items` and `additionalItems` |
    * | `dependentRequired`, `dependentSchemas` | `dependencies` |
    * | `minContains: 0` | no `contains` |
-   * | `unevaluatedProperties`, where each payload has the same members evaluated | `additionalProperties`, those members named |
+   * | `unevaluatedProperties`, where nothing beside it names members too | `additionalProperties` |
    * | keywords beside `$ref` | `allOf` with the `$ref` |
    */
   #downgrade(members: Members, pointer: string): JsonObject {
@@ -150,16 +153,12 @@ class Translation {
   #closeObject(members: Members, pointer: string): void {
     const rest = members.get("unevaluatedProperties");
     members.delete("unevaluatedProperties");
-    if (rest === undefined || rest === true) return;
-    const { names, patterns, all, isSure } = evaluatedBy(this.#source, pointer);
-    if (all) return;
-    if (!isSure) {
-      const message =
-        "unevaluatedProperties depends on which branches of anyOf, oneOf, if or dependentSchemas a payload takes";
-      refuseConstraint(pointer, "unevaluatedProperties", message);
+    if (rest === undefined || rest === true || members.has("additionalProperties")) return;
+    const other = NAMING_MEMBERS.find((keyword) => members.has(keyword));
+    if (other !== undefined) {
+      const message = `unevaluatedProperties is not translated beside ${other}; write additionalProperties, with all members in properties`;
+      throw new UnsupportedSchema(pointerTo(pointer, "unevaluatedProperties"), message);
     }
-    allow(members, "properties", names);
-    allow(members, "patternProperties", patterns);
     members.set("additionalProperties", rest);
   }
 
@@ -195,15 +194,6 @@ function freeName(wanted: string, taken: ReadonlySet<string>): string {
   let name = stem;
   for (let next = 2; taken.has(name); next++) name = `${stem}_${next}`;
   return name;
-}
-
-/** Names what other keywords are about, so that `additionalProperties` leaves it alone. */
-function allow(members: Members, keyword: string, names: ReadonlySet<string>): void {
-  if (names.size === 0) return;
-  const own = Object.entries((members.get(keyword) ?? {}) as JsonObject);
-  const named = new Set(own.map(([name]) => name));
-  const others = [...names].filter((name) => !named.has(name)).map((name): [string, unknown] => [name, true]);
-  members.set(keyword, Object.fromEntries([...own, ...others]));
 }
 
 function joinDependencies(entries: readonly [string, unknown][]): [string, unknown][] {

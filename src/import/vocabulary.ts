@@ -1,6 +1,5 @@
-import { closestKeyword, isAnnotation, isAssertion, isObject, schemasIn } from "../schema/keywords.ts";
-import { pointerTo } from "../json/field-path.ts";
-import type { Dialect, SourceDocument } from "./source.ts";
+import { closestKeyword, isAnnotation, isAssertion, schemasIn } from "../schema/keywords.ts";
+import type { Dialect } from "./source.ts";
 
 type InnerSchemas = "schema" | "list" | "map" | "schema or list";
 
@@ -48,53 +47,4 @@ export function reasonDropped(keyword: string): string {
   const meant = closestKeyword(keyword);
   const hint = meant === undefined || meant === keyword ? "" : `; did you mean ${meant}?`;
   return `left out: ${shown} checks nothing${hint}`;
-}
-
-/** The members of an object that a schema evaluates, with those it applies to the same value. */
-interface Evaluated {
-  readonly names: ReadonlySet<string>;
-  readonly patterns: ReadonlySet<string>;
-  /** Whether no member is left. */
-  readonly all: boolean;
-  /** Whether that is all of it, whichever branches a value takes. */
-  readonly isSure: boolean;
-}
-
-/** Schemas that are visited: a chain of references can be longer than the stack. */
-const MAX_PLACES = 2_000;
-const BRANCHES = ["if", "then", "else", "anyOf", "oneOf", "dependentSchemas", "dependencies"];
-/** What may evaluate members, as it stands in the text of a branch. */
-const EVALUATING =
-  /"(?:properties|patternProperties|additionalProperties|unevaluatedProperties|\$ref|\$dynamicRef)":/;
-
-/** What a schema of 2020-12 evaluates of any value. */
-export function evaluatedBy(source: SourceDocument, pointer: string): Evaluated {
-  const names = new Set<string>();
-  const patterns = new Set<string>();
-  const seen = new Set<string>();
-  let [all, isSure] = [false, true];
-  const visit = (place: string): void => {
-    const schema = source.at(place);
-    if (seen.has(place) || !isObject(schema)) return;
-    isSure &&= seen.size < MAX_PLACES;
-    if (!isSure) return;
-    seen.add(place);
-    if (typeof schema["$ref"] === "string") {
-      visit(source.target(schema["$ref"], place));
-      if (source.dialectAt(place) === "draft-07") return;
-    }
-    for (const name of keysOf(schema["properties"])) names.add(name);
-    for (const name of keysOf(schema["patternProperties"])) patterns.add(name);
-    const others =
-      place === pointer ? ["additionalProperties"] : ["additionalProperties", "unevaluatedProperties"];
-    all ||= others.some((keyword) => schema[keyword] !== undefined);
-    for (const index of keysOf(schema["allOf"])) visit(pointerTo(pointerTo(place, "allOf"), index));
-    isSure &&= !BRANCHES.some((keyword) => EVALUATING.test(JSON.stringify(schema[keyword] ?? null)));
-  };
-  visit(pointer);
-  return { names, patterns, all, isSure: all || isSure };
-}
-
-function keysOf(value: unknown): readonly string[] {
-  return typeof value === "object" && value !== null ? Object.keys(value) : [];
 }

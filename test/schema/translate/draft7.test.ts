@@ -22,7 +22,6 @@ function refusal(schema: unknown): string {
 
 const KEPT = {
   text: { type: "string" },
-  base: { properties: { id: {} }, patternProperties: { "^x-": {} } },
   "odd/name %": { type: "null" },
   tree: { properties: { under: { $ref: "#/kept/tree" } } },
   loop: { $ref: "#/kept/pool" },
@@ -77,37 +76,14 @@ describe("2020-12", () => {
     ["an example", { example: 3 }, { examples: [3] }],
     ["an open object, said so", { allOf: [{}], unevaluatedProperties: true }, { allOf: [{}] }],
     [
-      "a closed object with a base",
-      { $ref: "#/kept/base", properties: { a: {} }, unevaluatedProperties: false },
-      {
-        properties: { a: {}, id: true },
-        patternProperties: { "^x-": true },
-        additionalProperties: false,
-        allOf: [{ $ref: "#/definitions/base" }],
-        definitions: { base: KEPT.base },
-      },
-    ],
-    [
-      "a closed object whose branches add no members",
-      {
-        properties: { a: {} },
-        anyOf: [{ required: ["a"] }, { minProperties: 2 }],
-        unevaluatedProperties: false,
-      },
-      {
-        properties: { a: {} },
-        anyOf: [{ required: ["a"] }, { minProperties: 2 }],
-        additionalProperties: false,
-      },
+      "a closed object",
+      { properties: { a: {} }, unevaluatedProperties: { type: "null" } },
+      { properties: { a: {} }, additionalProperties: { type: "null" } },
     ],
     [
       "one closed already",
-      {
-        allOf: [{ additionalProperties: {} }],
-        anyOf: [{ properties: { b: {} } }],
-        unevaluatedProperties: false,
-      },
-      { allOf: [{ additionalProperties: {} }], anyOf: [{ properties: { b: {} } }] },
+      { allOf: [{}], additionalProperties: {}, unevaluatedProperties: false },
+      { allOf: [{}], additionalProperties: {} },
     ],
   ])("%s", (_, schema, expected) => {
     expect(translated(schema)).toEqual({ schemata: expected ?? schema, notes: [] });
@@ -143,9 +119,9 @@ describe("2020-12", () => {
     ["more than a few that fit", { contains: {}, minContains: 2 }, "/schema/minContains: minContains counts"],
     ["at most so many", { contains: {}, maxContains: 2 }, "/schema/maxContains: maxContains counts"],
     [
-      "a closed object whose branches add members",
+      "a closed object whose members others name, too",
       { oneOf: [{ properties: { a: {} } }, { properties: { b: {} } }], unevaluatedProperties: false },
-      "/schema/unevaluatedProperties: unevaluatedProperties depends on which branches",
+      "/schema/unevaluatedProperties: unevaluatedProperties is not translated beside oneOf",
     ],
     [
       "a list closed by what is evaluated",
@@ -204,9 +180,7 @@ test("a document made to grow without end is refused early", () => {
   const kept = Object.fromEntries(
     Array.from({ length: 20_000 }, (_, at) => [`s${at}`, { allOf: [{ $ref: `#/kept/s${at + 1}` }] }]),
   );
-  const document = { schema: { $ref: "#/kept/s0", unevaluatedProperties: false, title: "a" }, kept };
-  const translate = (schema: object) =>
-    toDraft7(new SourceDocument({ ...document, schema }, "2020-12"), "/schema");
-  expect(() => translate(document.schema)).toThrow("unevaluatedProperties depends on");
-  expect(() => translate({ not: { $ref: "#/kept/s0" } })).toThrow("needs more than 5,000 schemas");
+  const document = { schema: { not: { $ref: "#/kept/s0" } }, kept };
+  const translate = () => toDraft7(new SourceDocument(document, "2020-12"), "/schema");
+  expect(translate).toThrow("needs more than 5,000 schemas");
 });
