@@ -204,7 +204,7 @@ export interface EventsPort {
   publish(input: NewEvent): Promise<Published>;
   /**
    * Publishes 1 to 1,000 items; accepts the valid ones and reports the others. An item may be the error that reading it
-   * gave. `conflict` with the field `data_id` where `options` name other data; `unavailable` where nothing can be stored now.
+   * gave. `unavailable` where nothing can be stored now.
    * @param signal ends it where a payload takes long to check, with its reason; what was stored by then stays
    */
   publishBatch(

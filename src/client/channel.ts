@@ -19,8 +19,6 @@ export type HttpMethod = "GET" | "POST" | "PUT" | "DELETE";
 interface Sent {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: string | Uint8Array;
-  /** What is asked of the answer beside its being right (RFC 7240). */
-  readonly prefer?: "return=minimal" | undefined;
   /** Statuses that are answers here although they tell of a failure. */
   readonly also?: readonly number[] | undefined;
   /** Ends it; it then rejects with the signal's reason. */
@@ -102,17 +100,16 @@ export function createChannel(options: ChannelOptions): Channel {
   let usedMs = performance.now();
 
   return {
-    async send(method, path, { query, body, prefer, also = [], signal, waitsMs = 0 } = {}) {
+    async send(method, path, { query, body, also = [], signal, waitsMs = 0 } = {}) {
       const target = `${method} ${origin}${basePath}${path}`;
       let received: Received;
       const deadline = AbortSignal.timeout(timeoutMs + waitsMs);
-      const headers = body === undefined ? common : withBody;
       if (performance.now() - usedMs > IDLE_MS) await closedAreNoticed();
       try {
         const response = await request(`${origin}${basePath}${path}${queryString(query)}`, {
           method,
           dispatcher: agent,
-          headers: prefer === undefined ? headers : { ...headers, prefer },
+          headers: body === undefined ? common : withBody,
           body: body ?? null,
           signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
         });

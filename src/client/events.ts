@@ -7,7 +7,6 @@ import { eventAnswer, eventsAnswer } from "./answers.ts";
 import { type Channel, foreignAnswer, type Received, refusal } from "./channel.ts";
 
 const PATH = "/v1/events";
-const MINIMAL = "return=minimal" as const;
 
 export function eventsOver(channel: Channel): Omit<EventsPort, "deliveries"> {
   return {
@@ -16,15 +15,16 @@ export function eventsOver(channel: Channel): Omit<EventsPort, "deliveries"> {
       const replayed = received.headers["idempotency-replayed"] === "true";
       return { ...eventAnswer(received), replayed };
     },
-    async publishBatch(items, { minimal, ...query } = {}) {
-      const prefer = minimal === true ? MINIMAL : undefined;
+    async publishBatch(items, query = {}) {
       const body = batchBody(items);
-      const received = await channel.send("POST", `${PATH}/batch`, { body, query, prefer, also: [422] });
+      const received = await channel.send("POST", `${PATH}/batch`, {
+        body,
+        query: { ...query },
+        also: [422],
+      });
       // The server has it. V8 frees it late, and a bulk would hold hundreds of them.
       body.buffer.transfer(0);
-      const result = batchResult(received, items);
-      // A server may pass a preference over.
-      return minimal === true ? { ...result, data: [] } : result;
+      return batchResult(received, items);
     },
     async list(query = {}, signal) {
       const received = await channel.send("GET", PATH, { query: { ...query }, signal });

@@ -130,21 +130,13 @@ export const BATCH = bodySchema(
 
 export const BATCH_QUERY = querySchema("BatchQuery", {
   atomic: { type: "boolean", default: false, description: "All or nothing." },
-  data_id: {
-    type: "string",
-    maxLength: 64,
-    pattern: NO_NUL,
-    description:
-      "The identity of the data that this is for, as `GET /v1/whoami` told it; 409 where it is other data.",
+  minimal: {
+    type: "boolean",
+    default: false,
+    description: "Leaves the events out of the answer: `data` is empty.",
   },
 });
-
-/** The options of the port; `minimal` is a header of the request. */
-export const BATCH_OPTIONS = querySchema("BatchOptions", {
-  ...BATCH_QUERY.properties,
-  minimal: { type: "boolean", default: false },
-});
-export type BatchOptions = QueryOf<typeof BATCH_OPTIONS>;
+export type BatchOptions = QueryOf<typeof BATCH_QUERY>;
 
 export const EVENT_QUERY = querySchema("EventQuery", {
   action: byAction,

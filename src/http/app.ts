@@ -92,11 +92,6 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   };
   /** What answers every method that has no handler of its own. */
   const refuseOthers = (path: string, allow: string): void => {
-    app.on(
-      "OPTIONS",
-      path,
-      handlerOf(() => ({ status: 204, body: "", headers: [["allow", allow]] })),
-    );
     app.all(
       path,
       handlerOf((request) => {
@@ -136,7 +131,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     });
     for (const path of [PAGE_PATH, `${PAGE_PATH}/:file`]) {
       answerAt("GET", path, answerPage);
-      refuseOthers(path, "GET, HEAD, OPTIONS");
+      refuseOthers(path, "GET, HEAD");
     }
     const answerRoot = handlerOf((request) => {
       if (!takesHtml(request.header("accept"))) notFound(request);
@@ -205,6 +200,5 @@ function outsideRoutes(error: { readonly status: number; readonly cause?: unknow
 }
 
 function allowOf(routes: readonly Route[]): string {
-  const methods = routes.flatMap((route) => [route.method, ...(route.method === "GET" ? ["HEAD"] : [])]);
-  return [...methods, "OPTIONS"].join(", ");
+  return routes.map(({ method }) => (method === "GET" ? "GET, HEAD" : method)).join(", ");
 }

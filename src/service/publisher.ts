@@ -1,6 +1,6 @@
 import { asEvregError, EvregError, invalidField, tooLarge } from "../domain/error.ts";
 import {
-  BATCH_OPTIONS,
+  BATCH_QUERY,
   type BatchOptions,
   type BatchResult,
   type Event,
@@ -71,13 +71,6 @@ interface PublishRequest {
   readonly missing?: Map<string, EvregError>;
 }
 
-/** Its `details.field` distinguishes it from a repeated key. */
-function otherData(dataId: string): EvregError {
-  const message = "is of other data than there is here: of another data folder, or from before a restore";
-  const details = { field: "data_id", message, value: dataId };
-  return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, details);
-}
-
 /** Publishing for one principal: one event, or several, in the same way. Its two fields are those of the port. */
 export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
   readonly #context: ServiceContext;
@@ -107,8 +100,7 @@ export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
     options: BatchOptions = {},
     signal?: AbortSignal,
   ): Promise<BatchResult> => {
-    const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
-    if (dataId !== undefined && dataId !== this.#context.store.dataId) throw otherData(dataId);
+    const { atomic = false, minimal = false } = checkQuery(BATCH_QUERY, options);
     this.#access.requireSome("publish");
     checkBatch(items);
     const caller = { caller: this.#access.caller, gone: signal };

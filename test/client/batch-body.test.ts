@@ -1,13 +1,11 @@
 import { expect, test } from "vitest";
 import { eventsAnswer } from "../../src/client/answers.ts";
 import { foreignAnswer, refusal } from "../../src/client/channel.ts";
-import { connect } from "../../src/client/client.ts";
 import { batchBody } from "../../src/client/events.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { readEventLine } from "../../src/domain/publish-body.ts";
 import { encodeJson, RawJson } from "../../src/json/raw-json.ts";
-import { otherServer } from "../support/other-server.ts";
 
 const payload = RawJson.fromText('{ "é": 1.0,\n "1": "𝄞" }');
 
@@ -58,20 +56,4 @@ test("a Retry-After from a server or a proxy is kept with its error", () => {
   expect(["2", "soon", "Thu, 01 Jan 2026 00:00:00 GMT"].map(waitMs)).toEqual([2_000, undefined, 0]);
   const html = { status: 502, headers: { "retry-after": "7" }, bytes: Buffer.from("<html>"), target: "POST" };
   expect(foreignAnswer(html)).toMatchObject({ code: "unreachable", retryAfterMs: 7_000 });
-});
-
-test("events are dropped here where a server ignores the preference for none", async () => {
-  const asked: unknown[] = [];
-  const body = { data: [null, null], errors: [], meta: { accepted: 2, rejected: 0, replayed: 0 } };
-  const { url, close } = await otherServer((request, response) => {
-    asked.push(request.headers["prefer"]);
-    response.setHeader("content-type", "application/json").end(JSON.stringify(body));
-  });
-  const evreg = connect({ url });
-  const items = [{ action: "a", payload }];
-  expect(await evreg.events.publishBatch(items, { minimal: true })).toEqual({ ...body, data: [] });
-  expect(await evreg.events.publishBatch(items)).toEqual(body);
-  expect(asked).toEqual(["return=minimal", undefined]);
-  await evreg.close();
-  await close();
 });

@@ -176,17 +176,6 @@ export function batchContract(open: OpenEvreg): void {
       expect(await total()).toBe(3);
     });
 
-    it("refuses a batch for other data", async () => {
-      const { data: identity } = await under.evreg.whoami();
-      const { events } = under.evreg;
-      await events.publishBatch([any({})], { data_id: identity.data_id });
-      await expect(events.publishBatch([any({})], { data_id: "f".repeat(32) })).rejects.toMatchObject({
-        code: "conflict",
-        details: { field: "data_id" },
-      });
-      expect(await total()).toBe(1);
-    });
-
     it("queues a delivery for each accepted event", async () => {
       await subscribe(under.evreg, { action: anyone });
       const published = await under.evreg.events.publishBatch([any({}), user(), any({}), user({})]);

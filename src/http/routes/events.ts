@@ -2,6 +2,7 @@ import { invalidField } from "../../domain/error.ts";
 import {
   BATCH,
   BATCH_QUERY,
+  type BatchOptions,
   type BatchResult,
   type Event,
   EVENT_LIMITS,
@@ -22,7 +23,7 @@ import { EVENT_PART_BYTES, PAGE_BYTES } from "../response-budget.ts";
 import { type Chunks, type HeaderPair, joined, type Part, type Reply, replyInParts } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
-import type { JsonSchema, QueryOf } from "../../domain/request.ts";
+import type { JsonSchema } from "../../domain/request.ts";
 import { about, field, record } from "../../model/field.ts";
 import {
   BESIDE_PAYLOAD_BYTES,
@@ -48,7 +49,7 @@ function batch(failed: boolean): JsonSchema {
     data: {
       type: "array",
       items: { oneOf: [ref("Event"), { type: "null" }] },
-      description: "In the order sent, `null` for a refused item; empty with `Prefer: return=minimal`.",
+      description: "In the order sent, `null` for a refused item; empty with `minimal`.",
     },
     errors: { type: "array", items: ref("BatchItemError") },
     meta: record(
@@ -69,22 +70,6 @@ function batch(failed: boolean): JsonSchema {
 
 const PUBLISHED: JsonSchema = one("Event", record({ deprecated: DEPRECATED }));
 
-const PREFER_HEADERS: Readonly<Record<string, JsonSchema>> = {
-  Prefer: {
-    type: "string",
-    description: "`return=minimal` omits the events from the answer: `data` is empty (RFC 7240).",
-    examples: ["return=minimal"],
-  },
-};
-
-const APPLIED_HEADERS: Readonly<Record<string, JsonSchema>> = {
-  "Preference-Applied": {
-    type: "string",
-    enum: ["return=minimal"],
-    description: "Present if the request preferred it.",
-  },
-};
-
 /** Larger bodies are read in steps: this many bytes take two milliseconds. */
 const LONG_BODY_BYTES = 64 * 1024;
 
@@ -95,7 +80,6 @@ export function eventBodyOf(bytes: Uint8Array, limits: HttpConfig["limits"]): Ne
 }
 
 const KEY_HEADER = "idempotency-key";
-const MINIMAL_APPLIED: HeaderPair = ["preference-applied", "return=minimal"];
 const REPLAYED: HeaderPair = ["idempotency-replayed", "true"];
 
 export const EVENT_ROUTES: readonly Route[] = [
@@ -131,30 +115,27 @@ export const EVENT_ROUTES: readonly Route[] = [
     access: "publish",
     scope: "publish",
     query: BATCH_QUERY,
-    headers: PREFER_HEADERS,
     body: BATCH,
     answers: {
-      201: { description: "All items were accepted.", schema: batch(false), headers: APPLIED_HEADERS },
-      207: { description: "Some items were accepted.", schema: batch(false), headers: APPLIED_HEADERS },
+      201: { description: "All items were accepted.", schema: batch(false) },
+      207: { description: "Some items were accepted.", schema: batch(false) },
       422: {
         description: "No item was accepted, or the body is not a batch.",
         schema: { oneOf: [batch(true), ref("Error")] },
-        headers: APPLIED_HEADERS,
       },
     },
     failures: [409],
     async handle(evreg, request, { config: { limits }, counts }) {
-      const query = request.query as QueryOf<typeof BATCH_QUERY>;
-      const minimal = prefersMinimal(request.header("prefer"));
+      const options = request.query as BatchOptions;
       const bytes = await request.body(EVENT_LIMITS.batchBytes);
       const items = await eventLoop.run(batchBodySteps(bytes, limits));
       const result = await request.untilDisconnect((signal) =>
-        evreg.events.publishBatch(items, { ...query, minimal }, signal),
+        evreg.events.publishBatch(items, options, signal),
       );
       counts.countRefusedItems(result);
       if (eventLoop.shouldYield()) await eventLoop.yield();
       // The accepted events are no larger than the body, whose memory is reserved, and a refusal has a few hundred bytes.
-      return batchReply(result, minimal ? [MINIMAL_APPLIED] : []);
+      return batchReply(result);
     },
   }),
   routeAt("GET /v1/events", "listEvents", "List events, newest first by default", {
@@ -209,13 +190,6 @@ function withKey(input: NewEvent, header: string | undefined): NewEvent {
   return { ...input, idempotency_key: key };
 }
 
-const MINIMAL = /^return\s*=\s*(minimal|"minimal")\s*(;|$)/i;
-
-/** Whether a `Prefer` header asks for a minimal answer (RFC 7240); other preferences are ignored. */
-function prefersMinimal(header: string | undefined): boolean {
-  return header !== undefined && header.split(",").some((preference) => MINIMAL.test(preference.trim()));
-}
-
 /**
  * Above this many payload bytes an answer is put together as bytes: a string of it would be written twice over, and past
  * 512 MiB could not exist at all. Below, a string goes out in one write with the headers.
@@ -264,12 +238,12 @@ async function* eventListParts(pages: AsyncIterable<EventPart>): AsyncGenerator<
 }
 
 /** 201 when all were accepted, 207 for some, 422 for none; that last one is a failure and has a failure's members too. */
-function batchReply({ data, errors, meta }: BatchResult, headers: readonly HeaderPair[]): Reply {
+function batchReply({ data, errors, meta }: BatchResult): Reply {
   const status = meta.rejected === 0 ? 201 : meta.accepted === 0 ? 422 : 207;
   const refusal =
     status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};
   const rest = JSON.stringify({ errors, meta, ...refusal });
-  return { status, body: write('{"data":[', data, `],${rest.slice(1)}`), headers };
+  return { status, body: write('{"data":[', data, `],${rest.slice(1)}`) };
 }
 
 function noneAccepted(count: number): string {
