@@ -1,3 +1,4 @@
+import { ATTEMPT_ERROR_WORDS, TLS_REASON_WORDS } from "../domain/words/attempts.ts";
 import { field, type Fields, ofSubscription } from "./field.ts";
 
 /**
@@ -20,32 +21,11 @@ export const DELIVERY_STATUSES = [
   "cancelled",
 ] as const;
 
-/** Why an attempt got no usable HTTP answer. A closed set: it is stored, listed and counted. */
-export const ATTEMPT_ERROR_CODES = [
-  "timeout",
-  "dns_failed",
-  "address_refused",
-  "connection_refused",
-  "connection_reset",
-  "tls_failed",
-  "protocol_error",
-  "interrupted",
-  "secret_unreadable",
-  "event_damaged",
-  "network_error",
-  "consumer_failed",
-] as const;
+/** Why an attempt got no usable HTTP answer. */
+export const ATTEMPT_ERROR_CODES = Object.keys(ATTEMPT_ERROR_WORDS) as (keyof typeof ATTEMPT_ERROR_WORDS)[];
 
-/** Why TLS failed. A closed set, as the codes are. */
-export const TLS_REASONS = [
-  "expired",
-  "not_yet_valid",
-  "wrong_name",
-  "self_signed",
-  "unknown_authority",
-  "certificate_refused",
-  "handshake_failed",
-] as const;
+/** Why TLS failed. */
+export const TLS_REASONS = Object.keys(TLS_REASON_WORDS) as (keyof typeof TLS_REASON_WORDS)[];
 
 /** One event on its way to one subscription. */
 export const DELIVERY = {

@@ -1,7 +1,5 @@
-import type { AttemptErrorCode, TlsReason } from "../delivery.ts";
-
-/** Why an attempt got no answer, in a few words. */
-export const ATTEMPT_ERROR_WORDS: Readonly<Record<AttemptErrorCode, string>> = {
+/** Why an attempt got no answer, in a few words. A closed set: it is stored, listed and counted. */
+export const ATTEMPT_ERROR_WORDS = {
   timeout: "timed out",
   dns_failed: "host not found",
   address_refused: "address not allowed",
@@ -14,10 +12,10 @@ export const ATTEMPT_ERROR_WORDS: Readonly<Record<AttemptErrorCode, string>> = {
   event_damaged: "event damaged",
   network_error: "network failed",
   consumer_failed: "consumer failed",
-};
+} as const;
 
-/** Why TLS failed. */
-const TLS_REASON_WORDS: Readonly<Record<TlsReason, string>> = {
+/** Why TLS failed. A closed set, as the codes are. */
+export const TLS_REASON_WORDS = {
   expired: "its certificate has expired",
   not_yet_valid: "its certificate is not valid yet, by the clock here",
   wrong_name: "its certificate is for another name",
@@ -26,10 +24,14 @@ const TLS_REASON_WORDS: Readonly<Record<TlsReason, string>> = {
     "its certificate is by an authority that is not trusted here, or it leaves out those in between; delivery.ca can name an authority",
   certificate_refused: "its certificate was refused",
   handshake_failed: "no TLS was agreed on: another version, or what listens there does not speak it",
-};
+} as const;
+type TlsReason = keyof typeof TLS_REASON_WORDS;
 
 /** Why an attempt got no answer, and for TLS also why that failed. What only a newer server knows stays a code. */
-export function attemptErrorText(code: AttemptErrorCode, tlsReason: TlsReason | null | undefined): string {
+export function attemptErrorText(
+  code: keyof typeof ATTEMPT_ERROR_WORDS,
+  tlsReason: TlsReason | null | undefined,
+): string {
   const words = Object.hasOwn(ATTEMPT_ERROR_WORDS, code) ? ATTEMPT_ERROR_WORDS[code] : code;
   if (code !== "tls_failed" || !tlsReason) return words;
   return `${words}: ${tlsReasonText(tlsReason)}`;
