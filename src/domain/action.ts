@@ -1,4 +1,4 @@
-import { ACTION, compatibility, schemata } from "../model/action.ts";
+import { ACTION } from "../model/action.ts";
 import type { ACTION_ANSWERS } from "../model/action-answers.ts";
 import { type ChangeOf, type NewOf, type RecordOf, bodyOf } from "../model/field.ts";
 import {
@@ -147,8 +147,8 @@ export const ACTION_UPDATE = bodyOf(ACTION, "change", {
 export const SCHEMA_CANDIDATE = bodySchema(
   "SchemaCandidate",
   {
-    schemata,
-    mode: { ...compatibility, description: "Instead of the action's own `compatibility`." },
+    schemata: ACTION.schemata.new,
+    mode: { ...ACTION.compatibility.answer, description: "Instead of the action's own `compatibility`." },
     revision: {
       ...rowid,
       description:

@@ -1,5 +1,5 @@
 import { actionName, application, rowid } from "../domain/request.ts";
-import { about, field, type Fields, inBodies } from "./field.ts";
+import { about, field, type Fields, inBodies, withDefault } from "./field.ts";
 
 /**
  * Whom a change of a schema must not break. `producer`: all that the old schema accepts is still accepted. `consumer`: who
@@ -10,26 +10,11 @@ export const COMPATIBILITY_MODES = ["full", "producer", "consumer", "none"] as c
 /** Which schemas a change is compared with: the one in force, or all revisions ("transitive" elsewhere). */
 export const COMPATIBILITY_AGAINST = ["last", "all"] as const;
 
-export const schemata = {
-  type: "object",
-  description: "A JSON Schema Draft 7 document that payloads must conform to.",
-  examples: [
-    { type: "object", properties: { email: { type: "string", format: "email" } }, required: ["email"] },
-  ],
-} as const;
-
-export const compatibility = {
+const compatibility = {
   type: "string",
   enum: COMPATIBILITY_MODES,
   description:
     "Whom a change of the schema must not break: producers (who publish), consumers (who read), both (full), or nobody in particular.",
-} as const;
-
-const against = {
-  type: "string",
-  enum: COMPATIBILITY_AGAINST,
-  description:
-    "What a change is compared with: the schema in force (last), or every revision there was (all, which others call transitive).",
 } as const;
 
 /** An event type: a name, the application that owns it, and the schema its payloads conform to. */
@@ -38,7 +23,13 @@ export const ACTION = {
   action: { ...inBodies(actionName), isRequired: true, answer: field.text, title: "Action" },
   application: { ...inBodies(application), isRequired: true, answer: field.text, title: "Application" },
   schemata: {
-    ...inBodies(schemata),
+    ...inBodies({
+      type: "object",
+      description: "A JSON Schema Draft 7 document that payloads must conform to.",
+      examples: [
+        { type: "object", properties: { email: { type: "string", format: "email" } }, required: ["email"] },
+      ],
+    }),
     isRequired: true,
     answer: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
     title: "Schema",
@@ -50,19 +41,19 @@ export const ACTION = {
     title: "Revision",
   },
   compatibility: {
-    new: { ...compatibility, default: "full" },
+    ...withDefault("full", compatibility),
     change: about(
       compatibility,
       `${compatibility.description} It holds from now on, for a schema in the same body too; protecting less than before needs the scope admin.`,
     ),
-    answer: compatibility,
     title: "Mode",
   },
-  compatibility_against: {
-    new: { ...against, default: "last" },
-    change: against,
-    answer: against,
-  },
+  compatibility_against: withDefault("last", {
+    type: "string",
+    enum: COMPATIBILITY_AGAINST,
+    description:
+      "What a change is compared with: the schema in force (last), or every revision there was (all, which others call transitive).",
+  }),
   deprecated: {
     change: {
       type: "boolean",

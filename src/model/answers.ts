@@ -2,8 +2,6 @@ import { WEBHOOK_HEADERS } from "../domain/webhook.ts";
 import { DELIVERY_STATUSES } from "./delivery.ts";
 import { about, field, ofSubscription, record } from "./field.ts";
 
-const percentile = field.nullableCount;
-
 /** The columns of figures over time, with what each has. */
 export const STATS_COLUMNS = {
   published: "Events stored.",
@@ -17,7 +15,7 @@ export const STATS_COLUMNS = {
 } as const;
 
 const PERCENTILES = {
-  ...record({ p50: percentile, p95: percentile, p99: percentile }),
+  ...record({ p50: field.nullableCount, p95: field.nullableCount, p99: field.nullableCount }),
   description: "In milliseconds, to 6 %; `null` where there were none.",
 } as const;
 /** By its name in the document, and of the type of what is named. */

@@ -48,10 +48,14 @@ export interface Field {
   readonly words?: (text: string) => string;
   /** What holds where it has no value. */
   readonly unset?: string;
-  /** The flag that stands for it alone. By default it is named like the member, without its unit. */
-  readonly flag?: { readonly summary: string; readonly name?: string };
-  /** Its place in the form of the page. */
-  readonly form?: { readonly group: string; readonly hint?: string; readonly example?: string };
+  /** The summary of the flag that stands for it alone. */
+  readonly flag?: string;
+  /** By default the flag is named like the member, without its unit. */
+  readonly flagName?: string;
+  /** The group in the form of the page that it is in, and what stands beside it there. */
+  readonly group?: string;
+  readonly hint?: string;
+  readonly example?: string;
 }
 
 /** The members by which a record names the subscription that it is of. */
@@ -68,6 +72,14 @@ export type Fields = Readonly<Record<string, Field>>;
 /** A member that both bodies have alike. */
 export function inBodies<const S extends JsonSchema>(schema: S): { readonly new: S; readonly change: S } {
   return { new: schema, change: schema };
+}
+
+/** A member that is everywhere alike, but for its value in a record whose body does not say it. */
+export function withDefault<const D, const S extends JsonSchema>(
+  value: D,
+  schema: S,
+): { readonly new: S & { readonly default: D }; readonly change: S; readonly answer: S } {
+  return { new: { ...schema, default: value }, change: schema, answer: schema };
 }
 
 /** A setting that is `null` where a record says nothing of it. Answers say its type, unless they say more. */

@@ -1,8 +1,8 @@
 import { durationRange, durationText } from "../domain/formats.ts";
 import { actionPattern, application, label } from "../domain/request.ts";
 import { RETRY_DEFAULTS } from "../domain/retry.ts";
-import { about, field, type Fields, inBodies, setting } from "./field.ts";
-import { CHOICE, COUNT, DURATION, DURATIONS, HEADER_LINES, NUMBER } from "./value-kinds.ts";
+import { about, field, type Fields, inBodies, setting, withDefault } from "./field.ts";
+import { COUNT, DURATION, DURATIONS, HEADER_LINES, NUMBER } from "./value-kinds.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -41,45 +41,10 @@ export const MODES = ["push", "pull"] as const;
 const PATTERNS =
   "`order.*`: those of all actions beneath order, `*`: of all but evreg's own, in both cases also of actions that are made later. A pattern takes the right to read, or to write, for all applications.";
 
-const mode = {
-  type: "string",
-  enum: MODES,
-  description:
-    "push: evreg sends its deliveries to its handler. pull: it has no handler, and consumers claim its deliveries. It never changes.",
-} as const;
-
 const RETRIES =
   "Retries after the first attempt. Unless the server's configuration or `retry_schedule` sets other waits, they come at once and after 2, 4, 8 and 16 seconds; from the sixth on the wait goes on doubling, up to 6 hours.";
 
 const maxRetries = { type: "integer", minimum: 0, maximum: SUBSCRIPTION_LIMITS.retriesMax } as const;
-
-const active = { type: "boolean", description: "False pauses the subscription." } as const;
-
-const bearer = {
-  type: "string",
-  enum: ["secret", "own", "none"],
-  description:
-    "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own (`bearer_token`), or there is no such header.",
-} as const;
-
-const ordered = {
-  type: ["boolean", "object"],
-  properties: {
-    key: {
-      type: "string",
-      /** The pointer has at least one step, with `~` and `/` in a name as `~0` and `~1`. */
-      pattern: "^(/([^~/]|~[01])*)+$",
-      maxLength: 256,
-      description: "A JSON Pointer into the payload.",
-      examples: ["/customer/id"],
-    },
-  },
-  required: ["key"],
-  additionalProperties: false,
-  description:
-    "`true`: one delivery at a time, in the order in which the events were published. With a key: one at a time of all events with the same value (a string, a number, true, false or null) at that JSON Pointer, and others beside it; events without such a value count as one key.",
-  examples: [{ key: "/customer/id" }],
-} as const;
 
 const onExhausted = {
   enum: ["block", "skip", null],
@@ -112,11 +77,12 @@ export const SUBSCRIPTION = {
     about: "An action, `order.*` for all beneath order, or `*` for all but evreg's own.",
     title: "Action",
   },
-  mode: {
-    new: { ...mode, default: "push" },
-    change: mode,
-    answer: mode,
-  },
+  mode: withDefault("push", {
+    type: "string",
+    enum: MODES,
+    description:
+      "push: evreg sends its deliveries to its handler. pull: it has no handler, and consumers claim its deliveries. It never changes.",
+  }),
   handler: {
     ...inBodies({
       type: ["string", "null"],
@@ -140,14 +106,10 @@ export const SUBSCRIPTION = {
     answer: maxRetries,
     kind: COUNT,
     title: "Retries",
-    flag: {
-      summary:
-        "Retries of a failed delivery, 0 to 20. Those of a new subscription: one for each wait of the schedule, else 5 unless the server says otherwise.",
-    },
+    flag: "Retries of a failed delivery, 0 to 20. Those of a new subscription: one for each wait of the schedule, else 5 unless the server says otherwise.",
   },
   active: {
-    new: { ...active, default: true },
-    change: active,
+    ...withDefault(true, { type: "boolean", description: "False pauses the subscription." }),
     answer: { type: "boolean" },
     title: "State",
   },
@@ -157,9 +119,12 @@ export const SUBSCRIPTION = {
     title: "Reason",
   },
   bearer: {
-    new: { ...bearer, default: "secret" },
-    change: bearer,
-    answer: bearer,
+    ...withDefault("secret", {
+      type: "string",
+      enum: ["secret", "own", "none"],
+      description:
+        "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own (`bearer_token`), or there is no such header.",
+    }),
     title: "Bearer",
   },
   bearer_token: inBodies({
@@ -226,8 +191,8 @@ export const SUBSCRIPTION = {
     title: "Rate limit",
     words: (rate) => `${rate} a second`,
     unset: "no limit",
-    flag: { summary: "Most attempts begun in a second, or none." },
-    form: { group: PACE },
+    flag: "Most attempts begun in a second, or none.",
+    group: PACE,
   },
   max_in_flight: {
     ...setting({
@@ -241,8 +206,8 @@ export const SUBSCRIPTION = {
     title: "In flight",
     words: (count) => `at most ${count}`,
     unset: "what the server allows to each",
-    flag: { summary: "Most attempts under way at a time, or none." },
-    form: { group: PACE },
+    flag: "Most attempts under way at a time, or none.",
+    group: PACE,
   },
   timeout_ms: {
     ...setting({
@@ -254,10 +219,9 @@ export const SUBSCRIPTION = {
     kind: DURATION,
     title: "Timeout",
     unset: "what the server gives each",
-    flag: {
-      summary: `How long one attempt may take, such as 500ms or 30s (${durationRange(TIMEOUT_RANGE)}), or none.`,
-    },
-    form: { group: PACE, hint: `Of one attempt, ${durationRange(TIMEOUT_RANGE)}.` },
+    flag: `How long one attempt may take, such as 500ms or 30s (${durationRange(TIMEOUT_RANGE)}), or none.`,
+    group: PACE,
+    hint: `Of one attempt, ${durationRange(TIMEOUT_RANGE)}.`,
   },
   headers: {
     ...setting({
@@ -280,15 +244,11 @@ export const SUBSCRIPTION = {
     kind: HEADER_LINES,
     title: "Headers",
     unset: "none of its own",
-    flag: {
-      name: "header",
-      summary: "Send this header with each delivery; may be repeated, and replaces those there are. Or none.",
-    },
-    form: {
-      group: "What is sent along",
-      example: "X-Team: billing",
-      hint: "A line each. They are shown to all who may read this: credentials belong into the bearer.",
-    },
+    flag: "Send this header with each delivery; may be repeated, and replaces those there are. Or none.",
+    flagName: "header",
+    group: "What is sent along",
+    hint: "A line each. They are shown to all who may read this: credentials belong into the bearer.",
+    example: "X-Team: billing",
   },
   retry_schedule: {
     ...setting({
@@ -303,14 +263,27 @@ export const SUBSCRIPTION = {
     answer: { type: ["array", "null"], items: field.count },
     kind: DURATIONS,
     title: "Waits",
-    flag: {
-      summary: `The waits before each retry, such as 0s,30s,10m,2h, each at most ${durationText(SUBSCRIPTION_LIMITS.waitMaxMs)}; the last goes for all that follow. Or none.`,
-    },
+    flag: `The waits before each retry, such as 0s,30s,10m,2h, each at most ${durationText(SUBSCRIPTION_LIMITS.waitMaxMs)}; the last goes for all that follow. Or none.`,
   },
   ordered: {
-    new: { ...ordered, default: false },
-    change: ordered,
-    answer: ordered,
+    ...withDefault(false, {
+      type: ["boolean", "object"],
+      properties: {
+        key: {
+          type: "string",
+          /** The pointer has at least one step, with `~` and `/` in a name as `~0` and `~1`. */
+          pattern: "^(/([^~/]|~[01])*)+$",
+          maxLength: 256,
+          description: "A JSON Pointer into the payload.",
+          examples: ["/customer/id"],
+        },
+      },
+      required: ["key"],
+      additionalProperties: false,
+      description:
+        "`true`: one delivery at a time, in the order in which the events were published. With a key: one at a time of all events with the same value (a string, a number, true, false or null) at that JSON Pointer, and others beside it; events without such a value count as one key.",
+      examples: [{ key: "/customer/id" }],
+    }),
     none: false,
     title: "Ordered",
   },
@@ -318,11 +291,6 @@ export const SUBSCRIPTION = {
     ...inBodies(onExhausted),
     answer: onExhausted,
     none: null,
-    kind: CHOICE,
-    flag: {
-      summary:
-        "When an ordered one's delivery has used up its retries: block tries on (default), skip sends the next.",
-    },
   },
   expires_after_ms: {
     ...setting({
@@ -337,13 +305,9 @@ export const SUBSCRIPTION = {
     title: "Expires",
     words: (span) => `${span} after the last claim`,
     unset: "never",
-    flag: {
-      summary: `Delete one of mode pull once nobody has claimed from it for so long (${durationRange(EXPIRY_RANGE)}), or none.`,
-    },
-    form: {
-      group: PACE,
-      hint: `It is deleted once nobody has claimed from it for so long, ${durationRange(EXPIRY_RANGE)}.`,
-    },
+    flag: `Delete one of mode pull once nobody has claimed from it for so long (${durationRange(EXPIRY_RANGE)}), or none.`,
+    group: PACE,
+    hint: `It is deleted once nobody has claimed from it for so long, ${durationRange(EXPIRY_RANGE)}.`,
   },
   timestamped: { answer: field.timestamp, title: "Created" },
 } as const satisfies Fields;

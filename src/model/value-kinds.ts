@@ -80,9 +80,6 @@ export const HEADER_LINES: FieldKind<Readonly<Record<string, string>>> = {
       .join("\n"),
 };
 
-/** One of the words that its schema lists. */
-export const CHOICE: FieldKind<string> = { helpValue: "WORD", read: (text) => text, write: (word) => word };
-
 function numberOf(text: string): number {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
   throw new Unreadable(`must be a number; not ${JSON.stringify(text)}`);

@@ -15,8 +15,8 @@ const ENTRY = `
     kind: DURATION,
     title: "Jitter",
     words: (span) => \`up to \${span}\`,
-    flag: { summary: "How far attempts are spread, such as 2s, or none." },
-    form: { group: PACE },
+    flag: "How far attempts are spread, such as 2s, or none.",
+    group: PACE,
   },
 } as const satisfies Fields;`;
 const END = "\n} as const satisfies Fields;";

@@ -9,7 +9,6 @@ import { parseText } from "../../json/parse.ts";
 import { schemataOf, whereSchema } from "../schema-file.ts";
 import { usageError } from "../usage-errors.ts";
 import type { Field } from "../../model/field.ts";
-import { CHOICE } from "../../model/value-kinds.ts";
 
 const DELIVERY = { helpGroup: "DELIVERY" };
 
@@ -18,9 +17,9 @@ const NONE = "none";
 
 /** The members of a subscription that one flag stands for, and its name: `rate-limit`. */
 const FLAGGED = Object.entries<Field>(SUBSCRIPTION).flatMap(
-  ([member, { flag, kind, change: schema, none }]) => {
-    if (flag === undefined || kind === undefined || schema === undefined) return [];
-    const { name = member.replace(/_ms$/, "").replaceAll("_", "-"), summary } = flag;
+  ([member, { flag: summary, flagName, kind, change: schema, none }]) => {
+    if (summary === undefined || kind === undefined || schema === undefined) return [];
+    const name = flagName ?? member.replace(/_ms$/, "").replaceAll("_", "-");
     return [{ member, name, summary, kind, schema, isNullable: none === null }];
   },
 );
@@ -45,6 +44,11 @@ const madeFlags = {
     "POINTER",
     { ...DELIVERY, exclusive: ["ordered"] },
   ),
+  "on-exhausted": choiceFlag(
+    "When an ordered one's delivery has used up its retries: block tries on (default), skip sends the next.",
+    ["block", "skip"],
+    DELIVERY,
+  ),
 };
 
 /** What a subscription may ask for beyond what all have, see `SubscriptionSettings`. */
@@ -57,6 +61,7 @@ export async function settingsOf(
   return definedOnly({
     filter: await filterOf(flags.filter),
     ordered: flags["ordered-by"] === undefined ? flags.ordered : { key: pointerOf(flags["ordered-by"]) },
+    on_exhausted: flags["on-exhausted"],
     ...inputOf(flags),
   });
 }
@@ -99,20 +104,8 @@ export async function bearerOf(flags: {
 }
 
 function flagsOf(): Readonly<Interfaces.FlagInput> {
-  const flags = FLAGGED.map(({ member, name, summary, kind, schema }) => {
-    const shape = { ...DELIVERY, member };
-    if (kind === CHOICE) {
-      const words = schema["enum"] as readonly (string | null)[];
-      return [
-        name,
-        choiceFlag(
-          summary,
-          words.filter((word) => word !== null),
-          shape,
-        ),
-      ] as const;
-    }
-    const text = { summary, helpValue: kind.helpValue, ...shape };
+  const flags = FLAGGED.map(({ member, name, summary, kind }) => {
+    const text = { summary, helpValue: kind.helpValue, ...DELIVERY, member };
     const lines = { ...text, multiple: true, multipleNonGreedy: true } as const;
     return [name, kind.hasLines ? Flags.string(lines) : Flags.string(text)] as const;
   });

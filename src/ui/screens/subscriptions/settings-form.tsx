@@ -260,12 +260,9 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
 
 /** The fields of a group that are as their descriptions have them. */
 const plainFields = ({ of, draft }: KeptForm<Draft>, group: string) =>
-  formOf(draft.fields.mode, group).map(({ name, title = name, kind, schema, unset = "", form }) => {
-    const about = {
-      label: title,
-      placeholder: form?.example ?? unset,
-      hint: form?.hint ?? String(schema["description"]),
-    };
+  formOf(draft.fields.mode, group).map(({ name, title = name, kind, schema, unset = "", ...field }) => {
+    const { example = unset, hint = String(schema["description"]) } = field;
+    const about = { label: title, placeholder: example, hint };
     return kind.hasLines ? (
       <AreaField key={name} {...about} {...of(name)} rows={2} />
     ) : (

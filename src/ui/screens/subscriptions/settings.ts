@@ -10,7 +10,7 @@ import {
 import type { Bearer, SubscriptionMode } from "../../../domain/subscription.ts";
 import type { Field, SettingOf } from "../../../model/field.ts";
 import { SUBSCRIPTION } from "../../../model/subscription.ts";
-import { CHOICE, COUNT, type FieldKind, Unreadable } from "../../../model/value-kinds.ts";
+import { COUNT, type FieldKind, Unreadable } from "../../../model/value-kinds.ts";
 import { ApiError } from "../../api/resource.ts";
 import { indented, whyNoObject } from "../../parts/json-tokens.ts";
 import type { ReadSubscription } from "../../records/exact-record.ts";
@@ -18,7 +18,10 @@ import type { ReadSubscription } from "../../records/exact-record.ts";
 /** A setting that one text stands for. */
 type PlainSetting = Exclude<SettingOf<typeof SUBSCRIPTION>, "filter" | "ordered" | "on_exhausted">;
 
-interface PlainField extends Pick<Field, "only" | "title" | "words" | "unset" | "form"> {
+interface PlainField extends Pick<
+  Field,
+  "only" | "title" | "words" | "unset" | "group" | "hint" | "example"
+> {
   readonly name: PlainSetting;
   readonly kind: FieldKind;
   readonly schema: JsonSchema;
@@ -26,7 +29,7 @@ interface PlainField extends Pick<Field, "only" | "title" | "words" | "unset" | 
 
 const PLAIN_SETTINGS: readonly PlainField[] = Object.entries<Field>(SUBSCRIPTION).flatMap(
   ([name, { kind, none, change: schema, ...field }]) =>
-    kind === undefined || kind === CHOICE || none === undefined || schema === undefined
+    kind === undefined || none === undefined || schema === undefined
       ? []
       : [{ ...field, name: name as PlainSetting, kind, schema }],
 );
@@ -43,8 +46,7 @@ const isFor = ({ only }: PlainField, mode: SubscriptionMode): boolean =>
 /** Those that the form has for one of a mode; with a group, those of it alone. */
 export function formOf(mode: SubscriptionMode, group?: string): readonly PlainField[] {
   return PLAIN_SETTINGS.filter(
-    (field) =>
-      field.form !== undefined && (group ?? field.form.group) === field.form.group && isFor(field, mode),
+    (field) => field.group !== undefined && (group ?? field.group) === field.group && isFor(field, mode),
   );
 }
 
