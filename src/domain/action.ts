@@ -1,5 +1,6 @@
 import { ACTION } from "../model/action.ts";
 import type { ACTION_ANSWERS } from "../model/action-answers.ts";
+import type { META } from "../model/meta.ts";
 import { type ChangeOf, type NewOf, type RecordOf, bodyOf } from "../model/field.ts";
 import {
   type BodyOf,
@@ -44,9 +45,7 @@ export const REVISION_LIMITS = { listDefault: 20, listMax: 50 } as const;
 /** Something legal that is probably a mistake: an unknown keyword, which checks nothing, or a type that no payload has. */
 export interface SchemaWarning extends ValueOf<Answers["SchemaWarning"]> {}
 
-export interface WarningMeta {
-  readonly warnings: readonly SchemaWarning[];
-}
+export interface WarningMeta extends ValueOf<(typeof META)["warnings"]> {}
 
 /** What applying a schema would do. */
 export interface SchemaVerdict {

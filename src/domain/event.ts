@@ -1,5 +1,5 @@
 import type { RawJson } from "../json/raw-json.ts";
-import type { Deprecation, SchemaWarning } from "./action.ts";
+import type { META } from "../model/meta.ts";
 import type { DeliveryCounts } from "./delivery.ts";
 import type { ErrorBody } from "./error.ts";
 import {
@@ -13,6 +13,7 @@ import {
   querySchema,
   rowid,
   to,
+  type ValueOf,
 } from "./request.ts";
 
 /** One occurrence of an action. */
@@ -38,20 +39,7 @@ export interface NewEvent {
   readonly idempotency_key?: string;
 }
 
-export interface PageMeta {
-  /** How many events the list is of; in a search, among how many it looks. */
-  readonly total: number;
-  readonly page: number;
-  readonly per_page: number;
-  /** Damaged events of this page: their payloads are `null` here. Absent when there is none. */
-  readonly damaged?: readonly number[];
-  /** How many events a search has looked at for this list. */
-  readonly searched?: number;
-  /** The `after` with which a search goes on; `null` where it has looked at all. */
-  readonly next?: number | null;
-  /** What in `where` is probably a slip. */
-  readonly warnings?: readonly SchemaWarning[];
-}
+export interface PageMeta extends ValueOf<(typeof META)["page"]> {}
 
 export interface BatchItemError extends ErrorBody {
   /** Place of the refused item in the batch, from 0. */
@@ -59,22 +47,13 @@ export interface BatchItemError extends ErrorBody {
 }
 
 /** What is said of a publish to a deprecated action. */
-export interface DeprecatedMeta {
-  readonly deprecated: readonly Deprecation[];
-}
-
-interface BatchMeta extends Partial<DeprecatedMeta> {
-  readonly accepted: number;
-  readonly rejected: number;
-  /** How many of the accepted items have an idempotency key that stands for an event accepted before. */
-  readonly replayed: number;
-}
+export interface DeprecatedMeta extends ValueOf<(typeof META)["deprecated"]> {}
 
 export interface BatchResult {
   /** The events in the order sent; `null` where the item was refused. Empty with `minimal`. */
   readonly data: readonly (Event | null)[];
   readonly errors: readonly BatchItemError[];
-  readonly meta: BatchMeta;
+  readonly meta: ValueOf<(typeof META)["batch"]>;
 }
 
 export const EVENT_LIMITS = {

@@ -1,16 +1,14 @@
 import type { RecordOf } from "../model/field.ts";
+import type { META } from "../model/meta.ts";
 import type { ATTENTION, FINDING, HEALTH, NODE } from "../model/operations.ts";
-import { byApplication, pageLimit, type QueryOf, querySchema } from "./request.ts";
+import { byApplication, pageLimit, type QueryOf, querySchema, type ValueOf } from "./request.ts";
 
 export interface Health extends RecordOf<typeof HEALTH> {}
 
 /** The result of one check. */
 export interface Finding extends RecordOf<typeof FINDING> {}
 
-export interface FindingsMeta {
-  /** ISO 8601 UTC, by the clock of whoever checked. */
-  readonly time: string;
-}
+export interface FindingsMeta extends ValueOf<(typeof META)["findings"]> {}
 
 export function fine(check: string, found: string): Finding {
   return { check, status: "ok", found, remedy: null };
@@ -46,21 +44,9 @@ export interface Attention extends RecordOf<typeof ATTENTION> {}
 /** A process that has the data open. */
 export interface Node extends RecordOf<typeof NODE> {}
 
-export interface NodesMeta {
-  /** Into how many parts the subscriptions are shared out. */
-  readonly shards: number;
-  /** The one that answers. */
-  readonly answered_by: string;
-}
+export interface NodesMeta extends ValueOf<(typeof META)["nodes"]> {}
 
-export interface AttentionMeta {
-  /** How many there are. */
-  readonly total: number;
-  /** How many subscriptions they are of: one may have two entries. */
-  readonly subscriptions: number;
-  /** ISO 8601 UTC, by the clock of whoever looked. */
-  readonly time: string;
-}
+export interface AttentionMeta extends ValueOf<(typeof META)["attention"]> {}
 
 export const ATTENTION_LIMITS = { listDefault: 100, listMax: 500 } as const;
 

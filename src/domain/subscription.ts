@@ -1,8 +1,17 @@
 import { type ChangeOf, type Field, type NewOf, type RecordOf, bodyOf } from "../model/field.ts";
+import type { META } from "../model/meta.ts";
 import { SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import { NAME_LENGTH } from "./names.ts";
 import { invalidField } from "./error.ts";
-import { type BodyOf, bodySchema, byAction, byApplication, type QueryOf, querySchema } from "./request.ts";
+import {
+  type BodyOf,
+  bodySchema,
+  byAction,
+  byApplication,
+  type QueryOf,
+  querySchema,
+  type ValueOf,
+} from "./request.ts";
 
 /** Binds an application and a subscription name to an action, or several, and to the handler their events are sent to. */
 export interface Subscription extends RecordOf<typeof SUBSCRIPTION> {}
@@ -17,21 +26,12 @@ export interface SubscriptionWithSecret extends Subscription {
   readonly secret: string;
 }
 
-export interface RotationMeta {
-  /** Subscriptions that have the new secret: all of this application and name. */
-  readonly rotated: number;
-}
+export interface RotationMeta extends ValueOf<(typeof META)["rotated"]> {}
 
 /** What a server that runs says beside a pull subscription. */
-export interface ConsumersMeta {
-  /** Consumers that wait for its deliveries now. */
-  readonly consumers: number;
-}
+export interface ConsumersMeta extends ValueOf<(typeof META)["consumers"]> {}
 
-export interface CancelledMeta {
-  /** Deliveries that waited. One under way is cancelled only if it fails. */
-  readonly cancelled: number;
-}
+export interface CancelledMeta extends ValueOf<(typeof META)["cancelled"]> {}
 
 /** What is left out stays as it is; a setting that is `null` goes. `bearer_token` makes `bearer` `own`. */
 export type SubscriptionUpdate = ChangeOf<typeof SUBSCRIPTION>;

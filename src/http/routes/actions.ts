@@ -10,11 +10,8 @@ import {
 } from "../../domain/action.ts";
 import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
-import type { JsonSchema } from "../../domain/request.ts";
-import { record } from "../../model/field.ts";
-import { many, one, operation, ref, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
-
-export const WARNINGS: JsonSchema = record({ warnings: { type: "array", items: ref("SchemaWarning") } });
+import { META } from "../../model/meta.ts";
+import { many, one, operation, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
 
 export const ACTION_ROUTES: readonly Route[] = [
   operation("actions.list", "listActions", "List actions by name", {
@@ -29,7 +26,7 @@ export const ACTION_ROUTES: readonly Route[] = [
       "the application `evreg`. They can be read and subscribed to like any other, but not created, changed or published.",
     body: NEW_ACTION,
     status: 201,
-    answer: ["The action.", one("Action", WARNINGS)],
+    answer: ["The action.", one("Action", META.warnings)],
     failures: [409],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
   }),
@@ -45,7 +42,7 @@ export const ACTION_ROUTES: readonly Route[] = [
       "To roll back, send the schema of an earlier revision.",
     query: ACTION_UPDATE_QUERY,
     body: ACTION_UPDATE,
-    answer: ["The action.", one("Action", WARNINGS)],
+    answer: ["The action.", one("Action", META.warnings)],
     failures: [409],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
   }),

@@ -24,7 +24,8 @@ import { type Chunks, type HeaderPair, joined, type Part, type Reply, replyInPar
 import { eventLoop } from "../../runtime/yielding.ts";
 import type { EventPart } from "../../service/events.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { about, field, record } from "../../model/field.ts";
+import { record } from "../../model/field.ts";
+import { META } from "../../model/meta.ts";
 import {
   BESIDE_PAYLOAD_BYTES,
   failure,
@@ -37,12 +38,6 @@ import {
   type Route,
 } from "./route.ts";
 
-const DEPRECATED: JsonSchema = {
-  type: "array",
-  items: ref("Deprecation"),
-  description: "Deprecated actions among those of the accepted events; absent if there are none.",
-};
-
 /** @param failed with the members that every failure has */
 function batch(failed: boolean): JsonSchema {
   return record({
@@ -52,23 +47,12 @@ function batch(failed: boolean): JsonSchema {
       description: "In the order sent, `null` for a refused item; empty with `minimal`.",
     },
     errors: { type: "array", items: ref("BatchItemError") },
-    meta: record(
-      {
-        accepted: field.count,
-        rejected: field.count,
-        replayed: about(
-          field.count,
-          "Accepted items whose idempotency key had been used for the same event before.",
-        ),
-        deprecated: DEPRECATED,
-      },
-      ["deprecated"],
-    ),
+    meta: META.batch,
     ...(failed ? failure : {}),
   });
 }
 
-const PUBLISHED: JsonSchema = one("Event", record({ deprecated: DEPRECATED }));
+const PUBLISHED: JsonSchema = one("Event", META.deprecated);
 
 /** Larger bodies are read in steps: this many bytes take two milliseconds. */
 const LONG_BODY_BYTES = 64 * 1024;

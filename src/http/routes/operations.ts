@@ -8,7 +8,8 @@ import { ATTENTION_QUERY } from "../../domain/operations.ts";
 import { STATS_QUERY } from "../../domain/stats/stats.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import type { JsonSchema } from "../../domain/request.ts";
-import { about, field, record } from "../../model/field.ts";
+import { record } from "../../model/field.ts";
+import { META } from "../../model/meta.ts";
 
 const CREATE_CODE: Route = operation(
   "tokens.createCode",
@@ -39,19 +40,6 @@ const CHECK_HEALTH = "Check that the service commits and delivers";
 
 /** The media type of the text format of Prometheus. */
 const MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
-const NODES_META: JsonSchema = record({
-  shards: about(field.count, "In so many parts the subscriptions are shared out."),
-  answered_by: about(field.text, "The node that answers."),
-});
-
-const FINDINGS_META: JsonSchema = record({ time: field.timestamp });
-
-const ATTENTION_META: JsonSchema = record({
-  total: about(field.count, "Of all there are."),
-  subscriptions: about(field.count, "How many subscriptions they are of: one may have two entries."),
-  time: field.timestamp,
-});
 
 /** The registered type of SQLite files. */
 const SQLITE_MEDIA_TYPE = "application/vnd.sqlite3";
@@ -190,7 +178,7 @@ export const OPERATION_ROUTES: readonly Route[] = [
     query: ATTENTION_QUERY,
     answer: [
       "The entries, the gravest first, and of each kind what has lasted longest.",
-      many("Attention", ATTENTION_META),
+      many("Attention", META.attention),
     ],
   }),
   operation("nodes", "listNodes", "List the servers on these data", {
@@ -198,14 +186,14 @@ export const OPERATION_ROUTES: readonly Route[] = [
     description:
       "One on a data folder; on a database each server and command that has it open. Each server sends the deliveries of its share of the subscriptions.",
     scope: "admin",
-    answer: ["The nodes, in the order of their starts.", many("Node", NODES_META)],
+    answer: ["The nodes, in the order of their starts.", many("Node", META.nodes)],
   }),
   operation("doctor", "examine", "Diagnose the server", {
     tag: "health",
     description:
       "Checks the store, its folder and disk, the clock, tokens that expire soon, failing handlers and the backlog. Each finding says what to do. The answer is 200 even if something is wrong. `meta.time` is the server's clock.",
     scope: "admin",
-    answer: ["The findings, one for each check.", many("Finding", FINDINGS_META)],
+    answer: ["The findings, one for each check.", many("Finding", META.findings)],
     maxBytes: 0,
   }),
   routeAt("GET /v1/backup", "getBackup", "Download a copy of all data", {

@@ -8,6 +8,7 @@ import { ATTEMPT, DELIVERY, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.
 import { EVENT } from "../../model/event.ts";
 import { about, field, record, recordOf } from "../../model/field.ts";
 import { HANDLER_TEST } from "../../model/handler-test.ts";
+import { META } from "../../model/meta.ts";
 import { ATTENTION, FINDING, HEALTH, NODE } from "../../model/operations.ts";
 import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
 import { SUBSCRIPTION } from "../../model/subscription.ts";
@@ -26,31 +27,7 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
   ...ACTION_ANSWERS,
   ...ANSWERS,
   Event: recordOf(EVENT),
-  PageMeta: record(
-    {
-      total: field.count,
-      page: { type: "integer", minimum: 1 },
-      per_page: { type: "integer", minimum: 1 },
-      damaged: {
-        type: "array",
-        items: field.rowid,
-        description:
-          "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent if there are none.",
-      },
-      searched: about(field.count, "Of a search: how many events were looked at for this list."),
-      next: {
-        type: ["integer", "null"],
-        description:
-          "Of a search: the `after` with which the search goes on; `null` where all were looked at.",
-      },
-      warnings: {
-        type: "array",
-        items: ref("SchemaWarning"),
-        description: "With `where`: what in it is probably a slip.",
-      },
-    },
-    ["damaged", "searched", "next", "warnings"],
-  ),
+  PageMeta: META.page,
   BatchItemError: record({
     index: about(field.count, "Index in the batch, from 0."),
     ...failure,

@@ -6,10 +6,8 @@ import {
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
 } from "../../domain/subscription.ts";
-import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
-import type { JsonSchema } from "../../domain/request.ts";
-import { about, field, record } from "../../model/field.ts";
+import { META } from "../../model/meta.ts";
 import { BODY_MAX_BYTES, many, one, operation, type Route, routeAt, targetOf } from "./route.ts";
 import { EvregError } from "../../domain/error.ts";
 import { NEW_CLAIM, type NewClaim, PULL_RESULTS } from "../../domain/pull.ts";
@@ -20,24 +18,6 @@ import { NEW_REPLAY, type NewReplay, REPLAY_QUERY } from "../../domain/replay.ts
 const RESULTS_MAX_BYTES = 4 * 1024 * 1024;
 
 const SEND_PAST_EVENTS = "Send many past events to a subscription, in the background";
-
-const ROTATED: JsonSchema = record({
-  rotated: about(
-    field.count,
-    "Number of subscriptions with the new secret: all of this application and name.",
-  ),
-});
-
-const CONSUMERS: JsonSchema = record({
-  consumers: about(field.count, "Number of consumers that wait for its deliveries now."),
-});
-
-const CANCELLED: JsonSchema = record({
-  cancelled: about(
-    field.count,
-    "Number of waiting deliveries that were cancelled. An attempt under way ends as usual; if it fails, its delivery is cancelled as well.",
-  ),
-});
 
 /** Subscriptions with their deliveries and replays. */
 export const SUBSCRIPTION_ROUTES: readonly Route[] = [
@@ -51,24 +31,24 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     status: 201,
     answer: [
       "The subscription with its secret; `meta` if it has a filter.",
-      one("SubscriptionWithSecret", WARNINGS),
+      one("SubscriptionWithSecret", META.warnings),
     ],
     failures: [404, 409],
   }),
   operation("subscriptions.get", "getSubscription", "Get one subscription", {
-    answer: ["The subscription; `meta` if its mode is `pull`.", one("Subscription", CONSUMERS)],
+    answer: ["The subscription; `meta` if its mode is `pull`.", one("Subscription", META.consumers)],
   }),
   operation("subscriptions.update", "updateSubscription", "Change, pause or reactivate a subscription", {
     description: "Pausing (`active: false`) holds its unfinished deliveries; reactivating resumes them.",
     body: SUBSCRIPTION_UPDATE,
-    answer: ["The subscription; `meta` if a filter was given.", one("Subscription", WARNINGS)],
+    answer: ["The subscription; `meta` if a filter was given.", one("Subscription", META.warnings)],
     failures: [409],
   }),
   operation("subscriptions.rotateSecret", "rotateSubscriptionSecret", "Give a subscription a new secret", {
     description:
       "All subscriptions of its application and name get the same one. The previous secret stays valid for `overlap_ms`. Until then `webhook-signature` has a signature with each, and `X-Evreg-Signature` and `Authorization` use the previous one; afterwards all use the new one. During an overlap another rotation is refused (409), unless its `overlap_ms` is 0, which ends both earlier secrets at once.",
     body: SECRET_ROTATION,
-    answer: ["The subscription with its new secret.", one("SubscriptionWithSecret", ROTATED)],
+    answer: ["The subscription with its new secret.", one("SubscriptionWithSecret", META.rotated)],
     failures: [409],
   }),
   operation("subscriptions.test", "testSubscription", "Send a handler one signed request as a test", {
@@ -117,7 +97,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     answer: ["The attempts, each with its delivery and event.", many("SubscriptionAttempt")],
   }),
   operation("subscriptions.delete", "deleteSubscription", "Delete a subscription, cancel its deliveries", {
-    answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
+    answer: ["The deleted subscription.", one("Subscription", META.cancelled)],
   }),
   operation("deliveries.list", "listDeliveries", "List deliveries, newest first", {
     query: DELIVERY_QUERY,
