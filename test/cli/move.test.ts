@@ -25,6 +25,7 @@ test("what is no move is refused", async () => {
     ["move --from data --to back", 2, "", /A move leads from a data folder to a database, or back\./],
     ["move --from postgres://a/b --to postgres://c/d", 2, "", /A move leads from a data folder to a data/],
     ["move --from data --to postgres://[", 2, "", /--to: must be an address such as postgres:/],
+    ["move --from data --to postgres://a@127.0.0.1:1/b", 6, "", /the database cannot be reached/],
   ]);
 });
 

@@ -1,4 +1,5 @@
-import { EvregError, messageOf } from "../../domain/error.ts";
+import { messageOf } from "../../domain/error.ts";
+import { commandFailure } from "../postgres/failure.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { StoreThread } from "../thread/store-threads.ts";
 import { MoveProgress, type PassResult } from "./pass.ts";
@@ -52,7 +53,7 @@ export async function move({ from, to, signal, onProgress }: MoveRequest): Promi
   } catch (error) {
     if (!(error instanceof EngineFailure)) throw error;
     const message = `The move cannot go on: ${messageOf(error)}. What is done stays done: solve that, and run it again.`;
-    throw new EvregError(error.kind === "refused" ? "usage" : "unavailable", message, {}, { cause: error });
+    throw commandFailure(error, message);
   } finally {
     clearInterval(timer);
     signal.removeEventListener("abort", end);

@@ -7,6 +7,8 @@ interface DatabaseError extends Error {
   readonly severity: string;
 }
 
+const TRY_AGAIN_MS = 1_000;
+
 const POOLED =
   "a pooler gives each transaction another connection, so that prepared statements are lost; set database.prepare to false";
 
@@ -56,6 +58,14 @@ export function databaseFailure(error: unknown): unknown {
   const [, kind, saying] = SAYINGS.find(([code]) => error.code.startsWith(code)) ?? [];
   if (kind === undefined || saying === undefined) return error;
   return new EngineFailure(kind, `${saying} (${error.code}: ${error.message})`, { cause: error });
+}
+
+/** What a command ends with that cannot go on for it: with 6 where the database may be back later. */
+export function commandFailure(failure: EngineFailure, message: string): EvregError {
+  const code = failure.kind === "refused" ? "usage" : "unavailable";
+  const error = new EvregError(code, message, {}, { cause: failure });
+  if (isLost(failure)) error.retryAfterMs = TRY_AGAIN_MS;
+  return error;
 }
 
 /** Whether the connection is of no use any more. */

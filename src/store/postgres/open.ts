@@ -1,4 +1,3 @@
-import { EvregError } from "../../domain/error.ts";
 import { type SharedClock, systemClock } from "../../runtime/clock.ts";
 import { silentLogger } from "../../runtime/logger.ts";
 import { EngineFailure } from "../sql/sql.ts";
@@ -7,6 +6,7 @@ import { singleWrite } from "../thread/protocol.ts";
 import { createStore, type StoreOptions, threadCalls } from "../thread/store.ts";
 import { StoreThreads } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
+import { commandFailure } from "./failure.ts";
 import type { NodeSettings, Sharing } from "./nodes.ts";
 import { Membership } from "./membership.ts";
 import type { DatabaseWriterSetup, OwnOperations } from "./worker.ts";
@@ -28,7 +28,6 @@ export interface PostgresOptions extends StoreOptions {
 }
 
 const STATEMENT_TIMEOUT_MS = 30_000;
-const TRY_AGAIN_MS = 1_000;
 
 /**
  * Opens a database of PostgreSQL, as one of several who may have it open: makes evreg's tables in the schema `evreg` where there are
@@ -115,10 +114,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 
 function openFailure(error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
-  const code = error.kind === "refused" ? "usage" : "unavailable";
-  const advice = code === "usage" ? "" : " See whether it runs, and whether its address is right.";
-  const message = `The database cannot be opened: ${error.message}.${advice}`;
-  const failure = new EvregError(code, message, {}, { cause: error });
-  if (error.kind === "away") failure.retryAfterMs = TRY_AGAIN_MS;
-  return failure;
+  const advice = error.kind === "refused" ? "" : " See whether it runs, and whether its address is right.";
+  return commandFailure(error, `The database cannot be opened: ${error.message}.${advice}`);
 }
