@@ -22,7 +22,6 @@ export const COMMANDS: CommandLoaders = {
   restore: async () => (await import("./data.ts")).Restore,
   serve: async () => (await import("./serve.ts")).Serve,
   stats: async () => (await import("./diagnostics.ts")).StatsCommand,
-  trigger: async () => (await import("./publish.ts")).Trigger,
   whoami: async () => (await import("./diagnostics.ts")).Whoami,
   "actions:check": async () => (await import("./action-check.ts")).ActionsCheck,
   "actions:create": async () => (await import("./actions.ts")).ActionsCreate,

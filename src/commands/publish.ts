@@ -1,23 +1,17 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { choiceFlag, definedOnly, numberFlag, optionalArg, textArg, textFlag } from "../cli/flags.ts";
+import { choiceFlag, definedOnly, numberFlag, optionalArg, textFlag } from "../cli/flags.ts";
 import { openBulk, publishBulk } from "../cli/publish/bulk.ts";
-import { givenPayload, publishOne, sampleOf } from "../cli/publish/publish-one.ts";
+import { givenPayload, publishOne } from "../cli/publish/publish-one.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import { EVENTS, PUBLISHED_RECORD } from "../cli/views/events.ts";
 import type { Evreg } from "../evreg.ts";
 
 /** What the keys of a bulk's lines begin with: as a key is, and with room for the number of a line behind it. */
 const BULK_KEY = /^[\x20-\x7e]{1,200}$/;
 
-const timeoutFlag = numberFlag("Wait at most this long (default: as long as it takes).", {
-  helpValue: "SECONDS",
-  dependsOn: ["wait"],
-});
-
 export class Publish extends TargetCommand {
   static override summary = "Publish an event, or a whole file of them.";
-  static override description = `The payload is taken from the command line, from --file, or from stdin (-); evreg trigger makes one up. The command is done when the event is stored for good.
+  static override description = `The payload is taken from the command line, from --file, or from stdin (-); evreg actions sample makes one up. The command is done when the event is stored for good.
 
 --wait needs a running server, as only a server delivers. Without --timeout it waits as long as it takes: behind a delivery that blocks an ordered subscription that may be for ever. Its exit code is 1 when a delivery failed, when the time was over, and when the deliveries could not be read, for example with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
 
@@ -32,6 +26,8 @@ With --idempotency-key each line without its own key gets one that is made of th
   static override examples = examples(`evreg publish order.created '{"id": 7, "total": 12.5}'`, {
     "From another program, which may repeat it without harm":
       "make-order | evreg publish order.created - --idempotency-key order-7",
+    "One that is made up, to try a handler":
+      "evreg actions sample order.created | evreg publish order.created - --wait",
     "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over": `evreg publish order.created '{"id": 7}' --wait --timeout 60`,
     "A file of events, one a line": "evreg publish --batch events.ndjson",
     "A large file, by a command that can be given again whatever happens":
@@ -49,7 +45,10 @@ With --idempotency-key each line without its own key gets one that is made of th
       "KEY",
     ),
     wait: Flags.boolean({ summary: "Wait until every delivery has ended.", exclusive: ["batch"] }),
-    timeout: timeoutFlag,
+    timeout: numberFlag("Wait at most this long (default: as long as it takes).", {
+      helpValue: "SECONDS",
+      dependsOn: ["wait"],
+    }),
     batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
     "on-error": choiceFlag(
       "At a refused line: go on with the next (the default), or end before the batch that has it.",
@@ -86,38 +85,8 @@ With --idempotency-key each line without its own key gets one that is made of th
     // Read before a folder is opened, which is not held while a person is still typing.
     const payload = await givenPayload(args.payload, file);
     const event = { action, payload, ...definedOnly({ idempotency_key }) };
-    const options = { wait, timeoutS, output, record: PUBLISHED_RECORD };
+    const options = { wait, timeoutS, output };
     const act = (evreg: Evreg) => publishOne(evreg, event, options);
     return this.withTarget(flags, act, { creates: "data", serverFor: wait ? "--wait" : undefined });
-  }
-}
-
-export class Trigger extends TargetCommand {
-  static override summary = "Publish an event with a payload made up from the action's schema.";
-  static override description = `To try a handler: the event is a real one, and goes to every subscription of the action. It takes the scopes read and publish. actions sample makes up any number of events, and publish takes a payload of your own.`;
-  static override examples = examples("evreg trigger order.created", {
-    "And see it delivered": "evreg trigger order.created --wait",
-    "With a member of your own":
-      "evreg actions sample order.created | jq '.total = 12' | evreg publish order.created -",
-    "The same each time": "evreg trigger order.created --seed 7",
-  });
-  static override args = { action: textArg("Name of the action.") };
-  static override flags = {
-    seed: numberFlag("Chooses the payload; any when not given."),
-    "idempotency-key": textFlag("Publishing again with the same key and payload stores nothing new.", "KEY"),
-    wait: Flags.boolean({ summary: "Wait until every delivery has ended." }),
-    timeout: timeoutFlag,
-  };
-
-  async run(): Promise<number> {
-    const { args, flags } = await this.parse(Trigger);
-    const { action } = args;
-    const { seed, wait, timeout: timeoutS, "idempotency-key": idempotency_key } = flags;
-    const options = { wait, timeoutS, output: this.outputFor(flags), record: EVENTS.record };
-    const act = async (evreg: Evreg) => {
-      const payload = await sampleOf(evreg, action, seed);
-      return publishOne(evreg, { action, payload, ...definedOnly({ idempotency_key }) }, options);
-    };
-    return this.withTarget(flags, act, { serverFor: wait ? "--wait" : undefined });
   }
 }

@@ -12,12 +12,20 @@ import {
 import { interruption } from "../cli/io/interruption.ts";
 import { canAsk, refusalOf } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
-import { afterFailedTest, missedNote, noteFailing, retriesNote, unmatchedNote } from "../cli/notes.ts";
+import {
+  afterFailedTest,
+  missedNote,
+  noteFailing,
+  notePaused,
+  noteUndelivered,
+  retriesNote,
+  unmatchedNote,
+} from "../cli/notes.ts";
 import { payloadFrom, sampleOf } from "../cli/publish/publish-one.ts";
-import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscriptions/flags.ts";
 import { subscriptionArg, subscriptionId } from "../cli/subscriptions/name.ts";
+import { nextCommand } from "../cli/target/next-command.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { durationText } from "../domain/formats.ts";
@@ -27,7 +35,12 @@ import { SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.t
 import type { Evreg } from "../evreg.ts";
 import { DURATION } from "../model/value-kinds.ts";
 import { MODES } from "../model/subscription.ts";
-import { SUBSCRIPTION_ATTEMPT_LIST, THE_BEGINNING } from "../cli/views/deliveries.ts";
+import {
+  REPLAY_COUNT_RECORD,
+  REPLAYS,
+  SUBSCRIPTION_ATTEMPT_LIST,
+  THE_BEGINNING,
+} from "../cli/views/deliveries.ts";
 import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../cli/views/subscriptions.ts";
 
 const OVERLAP = SECRET_ROTATION.properties.overlap_ms;
@@ -332,8 +345,7 @@ export class SubscriptionsReplay extends TargetCommand {
 --status failed sends what failed for good, with all its retries again; waiting what has failed so far and waits for its next attempt, which is due now then, as after a handler was mended. Without --from that is all of them; missed and all need it. missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends what failed and missed send, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
   static override examples = examples({
     "How many deliveries failed": "evreg subscriptions replay 3 --status failed --dry-run",
-    "Send them again, and wait until the last one is on its way":
-      "evreg subscriptions replay 3 --status failed --wait",
+    "Send them again": "evreg subscriptions replay 3 --status failed",
     "What failed in the last hour": "evreg subscriptions replay billing/invoices --status failed --from 1h",
     "All that wait, now that the handler works again":
       "evreg subscriptions replay billing/invoices --status waiting",
@@ -349,23 +361,27 @@ export class SubscriptionsReplay extends TargetCommand {
       helpValue: REPLAY_SELECTIONS.join("|"),
       required: true,
     })(),
-    "dry-run": Flags.boolean({ summary: "Only count them.", exclusive: ["wait"] }),
-    wait: Flags.boolean({
-      summary:
-        "Wait until all are on their way to the handler, not for its answers; it needs a running server. Ctrl-C leaves it running. Exit code 1 when it ends before it is done.",
-    }),
+    "dry-run": Flags.boolean({ summary: "Only count them." }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(SubscriptionsReplay);
-    const { to, status, wait } = flags;
+    const { to, status } = flags;
     const { from = status === "failed" || status === "waiting" ? THE_BEGINNING : undefined } = flags;
     if (from === undefined) throw usageError(`--status ${status} needs --from: since when.`);
     const input = { from, status, ...definedOnly({ to }) };
-    const options = { dryRun: flags["dry-run"], wait, output: this.outputFor(flags) };
-    const serverFor = wait ? "--wait" : undefined;
-    const act = async (evreg: Evreg) =>
-      runReplay(evreg, await subscriptionId(evreg, args.id), input, options);
-    return this.withTarget(flags, act, { serverFor });
+    const output = this.outputFor(flags);
+    await this.withTarget(flags, async (evreg) => {
+      const id = await subscriptionId(evreg, args.id);
+      if (flags["dry-run"]) return output.record(await evreg.replays.count(id, input), REPLAY_COUNT_RECORD);
+      const { data: started } = await evreg.replays.start(id, input);
+      await output.record({ data: started }, REPLAYS.record);
+      await noteUndelivered(evreg);
+      await notePaused(evreg, started);
+      const { rowid } = started;
+      output.note(
+        `It goes on in the background. Look at it: ${nextCommand(`replays get ${rowid}`)}. End it: ${nextCommand(`replays cancel ${rowid}`)}`,
+      );
+    });
   }
 }

@@ -100,7 +100,6 @@ test("without a server a command uses the data folder, and what waits for a serv
     ["publish order.created {} --idempotency-key k", 0, undefined, waits],
     ["publish --batch -", 0, undefined, bulk, { input }],
     ["publish order.created {} --wait", 2, "", noWait],
-    ["subscriptions replay 1 --from 2020-01-01 --status all --wait", 2, "", noWait],
   ]);
   const pending = { status: "pending" };
   expect((await fromFolder("deliveries")).data).toMatchObject([pending, pending]);

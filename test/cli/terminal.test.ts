@@ -113,22 +113,6 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(kept.slice(kept.indexOf(CLEARED) + CLEARED.length)).toMatch(/^Event +\d+\r\n/);
   });
 
-  test("following a replay shows progress, and Ctrl-C leaves the replay running", async () => {
-    const late = "--application billing --subscription late --action order.created --no-active";
-    await run(`subscriptions create ${late} --handler https://example.com`);
-    const replay = "subscriptions replay billing/late --from 2020-01-01T00:00:00Z --status missed --wait";
-    const server = await serveHere(at(".evreg"), { dev: true });
-    const { code, text } = await onTerminal(100, replay, (seen) =>
-      /0 of \d+ handed to delivery/.test(seen) ? "\u0003" : undefined,
-    );
-    await server.stop();
-    expect(code).toBe(130);
-    expect(text).toMatch(/ 0% \| 0 of \d+ handed to delivery/);
-    expect(text).toMatch(/Interrupted; replay 1 is not: .*evreg replays cancel 1\r\n$/);
-    expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
-    await expectEach([["replays", 0, /running/]]);
-  });
-
   test("pruning asks first, and no or Ctrl-C changes nothing", async () => {
     write("two.json", registry("kept", "gone"));
     write("one.json", registry("kept"));

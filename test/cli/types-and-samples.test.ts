@@ -134,7 +134,6 @@ test("where no payload is found, the output says so and what helps", async () =>
   await register(served.evreg, "hard", HARD);
   await expectEach([
     ["actions sample never", 1, "", none],
-    ["trigger never", 1, "", none],
     ["actions sample no.such", 3],
     ["actions sample order.paid --count 0", 2],
     ["actions sample order.paid --count 1001", 2],

@@ -7,11 +7,11 @@ import { readInput } from "../io/input.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
 import { progressBar, progressOf } from "../io/progress.ts";
-import type { Column } from "../io/table.ts";
 import { escapeControl, someOf } from "../io/text.ts";
 import type { RawJson } from "../../json/raw-json.ts";
 import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { DELIVERIES, subscriptionOf } from "../views/deliveries.ts";
+import { PUBLISHED_RECORD } from "../views/events.ts";
 import { nextCommand, plainCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { poll, type Polled } from "./wait.ts";
@@ -20,8 +20,6 @@ interface PublishOptions {
   readonly wait: boolean;
   readonly timeoutS: number | undefined;
   readonly output: Output;
-  /** The lines of the event: without its payload, where that was just typed. */
-  readonly record: readonly Column<Event>[];
 }
 
 /** Publishes an event, and waits for its deliveries if asked to. Answers the exit code. */
@@ -30,7 +28,7 @@ export async function publishOne(evreg: Evreg, event: NewEvent, options: Publish
   for (const deprecation of meta?.deprecated ?? []) note(deprecationNote(deprecation));
   if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
   if (options.wait) return waitAndReport(evreg, data, options);
-  await printEvent(data, options, meta);
+  await printEvent(data, options.output, meta);
   if (options.output.format === "table") await noteUndelivered(evreg);
   return EXIT.done;
 }
@@ -50,7 +48,7 @@ export async function givenPayload(payload: string | undefined, file: string | u
   const typed = path === undefined ? payload : undefined;
   if (path === undefined && typed === undefined)
     throw usageError(
-      `Give the payload: as an argument, by --file FILE, or - to read it from stdin. One is made up by ${plainCommand("trigger")}.`,
+      `Give the payload: as an argument, by --file FILE, or - to read it from stdin. One is made up by ${plainCommand("actions sample")}.`,
     );
   const bytes = path === undefined ? Buffer.from(typed!) : await readInput(path);
   try {
@@ -71,10 +69,10 @@ export function payloadFrom(argument: string): Promise<RawJson> {
 
 async function printEvent(
   event: Event,
-  { record, output }: PublishOptions,
+  output: Output,
   meta?: DeprecatedMeta | { readonly outcome: PublishOutcome; readonly deliveries?: readonly Delivery[] },
 ): Promise<void> {
-  return output.record(meta === undefined ? { data: event } : { data: event, meta }, record);
+  return output.record(meta === undefined ? { data: event } : { data: event, meta }, PUBLISHED_RECORD);
 }
 
 /**
@@ -114,7 +112,7 @@ async function waitAndReport(evreg: Evreg, event: Event, options: PublishOptions
   try {
     polled = await poll(read, isOver, { signal, timeoutMs, waiting }).finally(() => line.stop());
   } catch (error) {
-    return reportUnknown(error, event, options);
+    return reportUnknown(error, event, options.output);
   }
   return reportOutcome(polled, isAwaited, event, options);
 }
@@ -123,8 +121,8 @@ async function waitAndReport(evreg: Evreg, event: Event, options: PublishOptions
  * Deliveries that cannot be read, for example with a token that may only publish, are no failure of the publish: a script
  * that saw one would publish again.
  */
-async function reportUnknown(failure: unknown, event: Event, options: PublishOptions): Promise<number> {
-  await printEvent(event, options, { outcome: "unknown" });
+async function reportUnknown(failure: unknown, event: Event, output: Output): Promise<number> {
+  await printEvent(event, output, { outcome: "unknown" });
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
   const look = `Look at them later: ${nextCommand(`events deliveries ${event.rowid}`)}`;
@@ -147,7 +145,7 @@ async function reportOutcome(
   const { output, timeoutS } = options;
   const awaited = deliveries.filter(isAwaited);
   const outcome = end === "over" ? outcomeOf(awaited) : end;
-  await printEvent(event, options, { outcome, deliveries });
+  await printEvent(event, output, { outcome, deliveries });
   if (output.format === "table") {
     if (deliveries.length > 0) await writeOut("\n");
     await output.list({ data: deliveries }, DELIVERIES.list, NO_DELIVERY_SEEN);

@@ -71,7 +71,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   },
   // Runs until it is stopped; serve.test.ts has its output.
   serve: null,
-  trigger: { ok: (_, run) => `order.paid --seed ${run}`, missing: NAME },
   whoami: { ok: () => "", missing: null },
   "actions:check": { ok: () => "order.paid --schema schema.json", missing: `${NAME} --schema schema.json` },
   "actions:create": {
