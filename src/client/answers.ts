@@ -1,7 +1,8 @@
 import type { DeprecatedMeta, Event } from "../domain/event.ts";
 import type { StreamedEvent } from "../domain/stream.ts";
 import type { Answer } from "../evreg.ts";
-import { bytesOf, type JsonNode, memberOf, nameOf, valueOf } from "../json/nodes.ts";
+import { bytesOf, type JsonNode, memberOf, nameOf } from "../json/nodes.ts";
+import { valueOf } from "../json/parse.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
 import { foreignAnswer, type Received } from "./channel.ts";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { childOf } from "../json/field-path.ts";
-import { valueOf } from "../json/nodes.ts";
+import { valueOf } from "../json/parse.ts";
 
 // The key of an event in an ordered subscription: a number for the value at its JSON Pointer. Equal values have the same number,
 // however they are written; two others have the same one as good as never, and then only wait for each other. Without a pointer

@@ -1,5 +1,6 @@
 import { JsonError, LineCount } from "../json/json-error.ts";
-import { bytesOf, type JsonNode, keyText, nameOf, valueOf } from "../json/nodes.ts";
+import { bytesOf, type JsonNode, keyText, nameOf } from "../json/nodes.ts";
+import { valueOf } from "../json/parse.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { scanJson, type ScanOptions, scanSteps } from "../json/scanner.ts";
 import type { Steps } from "../runtime/yielding.ts";

@@ -1,5 +1,3 @@
-import { parseText } from "./parse.ts";
-
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
 
 /** A range of bytes: `start` is the first, `end` the one after the last. */
@@ -51,11 +49,6 @@ export function bytesOf(bytes: Uint8Array, span: JsonSpan): Uint8Array {
 /** The value's source text. */
 export function textOf(bytes: Uint8Array, { start, end }: JsonSpan): string {
   return decoded(bytes, start, end);
-}
-
-/** The parsed value of a node. Numbers past 2^53 are rounded. */
-export function valueOf(bytes: Uint8Array, span: JsonSpan): unknown {
-  return parseText(textOf(bytes, span));
 }
 
 /** A node whose end and children are still to come. */

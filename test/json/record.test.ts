@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bytesOf, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../../src/json/nodes.ts";
+import { bytesOf, type JsonNode, memberOf, nameOf, textOf } from "../../src/json/nodes.ts";
+import { valueOf } from "../../src/json/parse.ts";
 import { Scan, scanJson } from "../../src/json/scanner.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
