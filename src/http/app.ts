@@ -34,7 +34,7 @@ const BODY_BYTES = 64 * 1024 * 1024;
 const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
 
 const TOO_MANY_BODIES =
-  "Too many large request bodies are being received at once, and there is no memory for this one. Send it again in a moment; bodies up to 16 KiB are always accepted.";
+  "Too many large request bodies are being received at once, and there is no memory for this one. Send it again in a moment, and fewer at once; bodies up to 16 KiB are always accepted.";
 
 /** The HTTP interface as an h3 app. Every path through it ends in the responder: one shape, one log line. */
 export function createHttpApp(options: HttpAppOptions): H3 {

@@ -33,7 +33,7 @@ export const PAGE_BYTES = MIB;
 export const EVENT_PART_BYTES = MIB;
 
 const TOO_MUCH =
-  "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit; and read answers as they come.";
+  "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, for fewer at once, or for less with a smaller limit; and read answers as they come.";
 
 /** What the budget needs of a request. */
 export type BudgetedRequest = Pick<ApiRequest, "claim" | "untilDisconnect">;

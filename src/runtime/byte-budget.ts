@@ -12,18 +12,12 @@ interface Waiting {
   readonly grant: (reservation: Reservation) => void;
 }
 
-const MIB = 1024 * 1024;
-
 /** The bytes that one request has until it releases them. */
 export interface Reservation {
   /** Gives back all but so many, which are no more than it has. */
   keep(bytes: number): void;
   /** Safe to call twice. */
   release(): void;
-}
-
-function inMib(bytes: number): string {
-  return (bytes / MIB).toFixed(1);
 }
 
 /** Bytes that callers share, see `Shares`. Those who wait are served in rotation over callers. */
@@ -59,16 +53,6 @@ export class ByteBudget {
     return reservation === undefined ? this.#wait(claim, waitMs, gone) : Promise.resolve(reservation);
   }
 
-  #refused({ caller }: ByteClaim): EvregError {
-    const held = this.#shares.heldBy(callerKey(caller));
-    const others = this.#shares.size - this.#shares.free - held;
-    const share =
-      held === 0
-        ? ""
-        : ` Your other requests hold ${inMib(held)} MiB of ${inMib(this.#shares.size)}, and those of others ${inMib(others)}: send fewer at once.`;
-    return new EvregError("unavailable", `${this.#refusal}${share}`);
-  }
-
   #holdsNothing({ caller }: ByteClaim): boolean {
     return this.#shares.heldBy(callerKey(caller)) === 0;
   }
@@ -96,7 +80,8 @@ export class ByteBudget {
       };
       const refuse = (): void => {
         leave();
-        reject(gone?.aborted === true ? (gone.reason as Error) : this.#refused(claim));
+        const isGone = gone?.aborted === true;
+        reject(isGone ? (gone.reason as Error) : new EvregError("unavailable", this.#refusal));
         // It may have been in the way of others.
         this.#serve();
       };
