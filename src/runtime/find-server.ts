@@ -100,10 +100,8 @@ export function tokenFileOf(folder: string): string | undefined {
 }
 
 /** Writes the token, readable by its owner only; it survives a power cut once this is done. */
-export function writeTokenFile(folder: string, token: string): string {
-  const path = join(folder, TOKEN_FILE);
-  replaceFile(path, () => `${token}\n`, { durable: true });
-  return path;
+export function writeTokenFile(folder: string, token: string): void {
+  replaceFile(join(folder, TOKEN_FILE), () => `${token}\n`, { durable: true });
 }
 
 /**

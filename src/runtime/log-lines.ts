@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import { spanText } from "../domain/formats.ts";
 import { ATTEMPT_ERROR_WORDS } from "../domain/words/attempts.ts";
 
 type TextMember =
@@ -92,10 +93,10 @@ export class LogLines {
     if (error !== undefined) results.push(reasonOf(error, refusal, why));
     // How soon it was refused says nothing.
     const isTimed = error === undefined || error === "timeout";
-    if (isTimed && durationMs !== undefined) results.push(span(durationMs));
+    if (isTimed && durationMs !== undefined) results.push(spanText(durationMs));
     const notes: string[] = [];
     if (attempt > 1) notes.push(`attempt ${attempt}`);
-    if (retryInMs !== undefined) notes.push(retryInMs <= 0 ? "again now" : `again in ${span(retryInMs)}`);
+    if (retryInMs !== undefined) notes.push(retryInMs <= 0 ? "again now" : `again in ${spanText(retryInMs)}`);
     notes.push(...said);
     if (notes.length > 0) results.push(notes.join(", "));
     return `${action}  #${event}  → ${to}  ${this.#styled(style, results.join("  "))}`;
@@ -103,7 +104,7 @@ export class LogLines {
 
   #request({ method, path, status = 0, durationMs = 0, reason, by, address }: LogFields): string {
     const style: LogStyle = status >= 500 ? "red" : status >= 400 ? "yellow" : "dim";
-    const line = this.#styled(style, `${method} ${path}  ${status}  ${span(durationMs)}`);
+    const line = this.#styled(style, `${method} ${path}  ${status}  ${spanText(durationMs)}`);
     const why = reason === undefined ? "" : `  ${reason}`;
     const isOwn = by === undefined || by === "local" || by === "nobody";
     const who = isOwn ? "" : this.#styled("dim", `  ${by}${address === undefined ? "" : ` ${address}`}`);
@@ -143,14 +144,6 @@ function clockTime(iso: string): string {
 function reasonOf(code: string, refusal: string | undefined, why: string | undefined): string {
   const words: Readonly<Record<string, string>> = ATTEMPT_ERROR_WORDS;
   return refusal ?? `${words[code] ?? code}${why === undefined ? "" : `: ${why}`}`;
-}
-
-/** `12 ms`, `1.4 s`, `2 min`, `6 h` */
-function span(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${Number((ms / 1_000).toFixed(1))} s`;
-  if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;
-  return `${Number((ms / 3_600_000).toFixed(1))} h`;
 }
 
 function shown(value: unknown): string {

@@ -95,10 +95,6 @@ export class FairQueue<T extends object> {
   /** What each caller has in the queue, the caller whose turn is next first. No set is empty. */
   readonly #queues = new Map<unknown, Set<T>>();
 
-  get isEmpty(): boolean {
-    return this.#queues.size === 0;
-  }
-
   itemsOf(caller: unknown): readonly T[] {
     return [...(this.#queues.get(caller) ?? [])];
   }

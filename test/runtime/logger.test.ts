@@ -102,7 +102,7 @@ describe("lines for people", () => {
     [{ status: 204 }, "delivered", "204  12 ms"],
     [{ consumer: true }, "delivered", "delivered  12 ms"],
     [{ status: 500, attempt: 2, retryInMs: 2_000 }, RETRIED, "500  12 ms  attempt 2, again in 2 s"],
-    [{ error: "timeout", durationMs: 10_004, retryInMs: 0 }, RETRIED, "timed out  10 s  again now"],
+    [{ error: "timeout", durationMs: 10_004, retryInMs: 0 }, RETRIED, "timed out  10 s 4 ms  again now"],
     [
       { error: "connection_refused", attempt: 6 },
       "delivery failed for good",
