@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { fileTimestamp } from "../../runtime/clock.ts";
 import { DatabaseConnection, type DatabaseSetup } from "../postgres/connection.ts";
@@ -104,13 +103,10 @@ export async function fromDatabase<T>(
         throw new EvregError("usage", message);
       }
       const kept = schema === SCHEMA ? undefined : schema;
-      const leave = async (folder: string): Promise<string> => {
+      const leave = async (): Promise<string> => {
         if (kept !== undefined) return kept;
         const moved = movedSchema(fileTimestamp(Date.now()));
         await sql.run(`ALTER SCHEMA ${SCHEMA} RENAME TO ${moved}`);
-        // Byte by byte: a comment takes no parameters, and a path may hold what SQL reads otherwise.
-        const bytes = Buffer.from(resolve(folder)).toString("hex").replaceAll(/../g, "\\x$&");
-        await sql.run(`COMMENT ON SCHEMA ${moved} IS E'${bytes}'`);
         return moved;
       };
       const dataId = await sql.value<string>("SELECT id FROM data_identity");
@@ -176,10 +172,6 @@ export async function toDatabase(
   }
 }
 
-/** SQL of the row of a move in its target, while that move is the last one that was begun. */
-const OWN = `SELECT id FROM node WHERE id = ?1 AND NOT EXISTS (
-    SELECT 1 FROM node AS other WHERE other.id <> ?1 AND other.until >= node.until) FOR UPDATE`;
-
 /**
  * Makes this move the only one that writes to its target. Another move, which may have been killed, ends with its next
  * transaction.
@@ -192,18 +184,17 @@ async function takeOver(
 ): Promise<OpenTarget["transaction"]> {
   const mover = randomUUID();
   await connection.committed("BEGIN", async (sql) => {
+    // This waits for the transaction that another one has under way.
+    await sql.run("LOCK TABLE node IN EXCLUSIVE MODE");
     await identify(sql, dataId, `the database ${where}`, `run DROP SCHEMA ${ARRIVING} CASCADE there`);
+    await sql.run("DELETE FROM node");
     const insert =
       "INSERT INTO node (id, owner, serves, until, seen) VALUES (?, '{}', 0, clock_timestamp(), 0)";
     await sql.run(insert, mover);
   });
-  await connection.committed("BEGIN", async (sql) => {
-    // This waits for the transaction that the other one has under way.
-    await sql.run("DELETE FROM node WHERE until < (SELECT until FROM node WHERE id = ?)", mover);
-  });
   return (work) =>
     connection.committed("BEGIN", async (sql) => {
-      if ((await sql.first(OWN, mover)) === undefined) {
+      if ((await sql.first("SELECT id FROM node WHERE id = ? FOR UPDATE", mover)) === undefined) {
         const message = `Another move into the database ${where} was begun since, and goes on in the place of this one.`;
         throw new EvregError("conflict", message);
       }

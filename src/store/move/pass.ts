@@ -34,11 +34,8 @@ export interface OpenSource {
   readonly isAtRest: boolean;
   /** The name under which the data are kept that were moved away before; they are only to complete that move. */
   readonly kept?: string | undefined;
-  /**
-   * Has servers find no data here any more. Answers under which name they are kept.
-   * @param where they are then, which a database remembers for its messages
-   */
-  leave(where: string): Promise<string>;
+  /** Has servers find no data here any more. Answers under which name they are kept. */
+  leave(): Promise<string>;
 }
 
 /** Where data are moved to, while it is open. Servers do not find them there before they have arrived. */

@@ -22,7 +22,7 @@ async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuf
       const moved = { data_id: source.dataId, ...pass };
       if (!source.isAtRest) return { ...moved, finished: false, kept: null };
       await continueNumbers(source, target);
-      return { ...moved, finished: true, kept: await source.leave(to.place) };
+      return { ...moved, finished: true, kept: await source.leave() };
     });
     // Until here neither place has data for servers: two of them must not serve the same.
     if (report.finished) await target!.arrive();

@@ -1,7 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Client } from "pg";
 import { EvregError, messageOf } from "../../domain/error.ts";
-import { shellWord } from "../../domain/formats.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { DatabaseConnection, type DatabaseSetup } from "./connection.ts";
 import { databaseFailure } from "./failure.ts";
@@ -141,19 +140,15 @@ export const LAST_MOVED = `(SELECT max(nspname)::text FROM pg_namespace WHERE st
  * @throws EvregError `unavailable` with what to do
  */
 async function mustNotBeMoved(client: Client): Promise<void> {
-  const { rows } = await client.query<Record<"arriving" | "moved" | "folder", string | null>>(
-    `SELECT to_regnamespace('${ARRIVING}')::text AS arriving, moved,
-        obj_description(to_regnamespace(moved), 'pg_namespace') AS folder
-      FROM ${LAST_MOVED} AS last (moved)`,
+  const { rows } = await client.query<Record<"arriving" | "moved", string | null>>(
+    `SELECT to_regnamespace('${ARRIVING}')::text AS arriving, ${LAST_MOVED} AS moved`,
   );
-  const { arriving, moved, folder } = rows[0]!;
+  const { arriving, moved } = rows[0]!;
   if (arriving !== null) {
     const message = `A move of data into this database has not ended. Run \`evreg move\` again, from where they come to this database: it goes on where it was. To give it up: DROP SCHEMA ${ARRIVING} CASCADE.`;
     throw new EvregError("unavailable", message);
   }
   if (moved === null) return;
-  const [where, from] =
-    folder === null ? ["a data folder", "FOLDER"] : [`the data folder ${folder}`, shellWord(folder)];
-  const message = `The data of this database were moved into ${where} by \`evreg move\`, so nothing is served from here: use that folder, or move the data back with \`evreg move --from ${from}\`. To give up all that was stored since: ALTER SCHEMA ${moved} RENAME TO ${SCHEMA}; numbers of events are then given a second time.`;
+  const message = `The data of this database were moved into a data folder by \`evreg move\`, so nothing is served from here: use that folder, or move the data back with \`evreg move --from FOLDER\`. To give up all that was stored since: ALTER SCHEMA ${moved} RENAME TO ${SCHEMA}; numbers of events are then given a second time.`;
   throw new EvregError("unavailable", message, { moved });
 }
