@@ -248,11 +248,6 @@ function named(names: readonly string[]): string {
   return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
 }
 
-/** With more of its connections in use, the database soon refuses some. */
-const MANY_CONNECTIONS = 0.8;
-/** A table with few rows is of many dead ones now and then. */
-const MANY_DEAD_ROWS = 1_000_000;
-
 /** What the doctor says of a database and of those who share it. */
 export function databaseFindings(
   facts: DatabaseFacts,
@@ -260,37 +255,17 @@ export function databaseFindings(
   nowMs: number,
 ): readonly Finding[] {
   return [
-    sizeFinding(facts),
+    fine("database", `PostgreSQL ${facts.version}, ${byteCount(facts.bytes)}.`),
     durabilityFinding(facts),
-    vacuumFinding(facts),
     nodesFinding(nodes, nowMs),
     settingsFinding(facts),
   ];
-}
-
-function sizeFinding({ version, bytes, connections, maxConnections }: DatabaseFacts): Finding {
-  const sentence = `PostgreSQL ${version}, ${byteCount(bytes)}; ${connections} of ${maxConnections} connections are in use.`;
-  if (connections < maxConnections * MANY_CONNECTIONS) return fine("database", sentence);
-  const remedy = "Raise max_connections, or close what needs none: each node takes three.";
-  return warning("database", sentence, remedy);
 }
 
 function durabilityFinding({ risks }: DatabaseFacts): Finding {
   if (risks.length === 0) return fine("durability", "What is acknowledged outlives a crash of the database.");
   const sentence = `${risks.join(", ")} off: when the database or its machine crashes, events that were acknowledged are lost.`;
   return problem("durability", sentence, "Set that on in the configuration of the database.");
-}
-
-function vacuumFinding(facts: DatabaseFacts): Finding {
-  const { table, liveRows, deadRows, oldestTransactionMs } = facts;
-  if (oldestTransactionMs >= HOUR_MS) {
-    const hours = Math.floor(oldestTransactionMs / HOUR_MS);
-    const sentence = `A transaction has been open for ${hours} h, so that rows which nobody needs any more stay since then.`;
-    return warning("vacuum", sentence, "Find it in pg_stat_activity by its xact_start, and end it.");
-  }
-  const sentence = `The table ${table} has ${deadRows} dead rows beside ${liveRows}.`;
-  if (deadRows < Math.max(MANY_DEAD_ROWS, liveRows)) return fine("vacuum", sentence);
-  return warning("vacuum", sentence, "Run VACUUM on it, and let autovacuum run more often there.");
 }
 
 function settingsFinding({ disagreements }: DatabaseFacts): Finding {

@@ -125,17 +125,10 @@ export interface DatabaseFacts {
   /** The version of PostgreSQL, such as `18.4`. */
   readonly version: string;
   readonly bytes: number;
-  readonly connections: number;
-  readonly maxConnections: number;
   /** The settings that are off, and without which a crash of it loses what was acknowledged. */
   readonly risks: readonly string[];
   /** The settings that nodes which run have different values of, and who has which. */
   readonly disagreements: readonly string[];
-  /** How long the oldest transaction of anybody has been open, which keeps dead rows. */
-  readonly oldestTransactionMs: number;
-  readonly table: string;
-  readonly liveRows: number;
-  readonly deadRows: number;
 }
 
 export interface StoreCondition {

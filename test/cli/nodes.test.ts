@@ -150,7 +150,7 @@ test("a command on a database makes no data folder, and the doctor looks at the 
   ]);
   expect(existsSync(at("not-made"))).toBe(false);
   const found = await findings(env);
-  const ofDatabase = ["database", "durability", "vacuum", "nodes", "settings"];
+  const ofDatabase = ["database", "durability", "nodes", "settings"];
   expect(found.map(({ check }) => check)).toEqual(expect.arrayContaining([...ofDatabase, "backlog"]));
   expect(found.find(({ check }) => check === "nodes")).toMatchObject({
     status: "warning",

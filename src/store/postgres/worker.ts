@@ -140,14 +140,8 @@ async function risksOf(work: Work): Promise<readonly string[]> {
 }
 
 async function inspect(work: Work): Promise<DatabaseFacts> {
-  const facts = await work.first<Omit<DatabaseFacts, "risks" | "disagreements">>(
-    `SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,
-        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-        current_setting('max_connections')::bigint AS maxConnections,
-        (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start) * 1000), 0)::bigint FROM pg_stat_activity
-          WHERE datname = current_database()) AS oldestTransactionMs,
-        t.relname AS "table", t.n_live_tup AS liveRows, t.n_dead_tup AS deadRows
-      FROM pg_stat_user_tables AS t WHERE t.schemaname = 'evreg' ORDER BY t.n_dead_tup DESC LIMIT 1`,
+  const facts = await work.first<Pick<DatabaseFacts, "version" | "bytes">>(
+    "SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes",
   );
   return { ...facts!, risks: await risksOf(work), disagreements: await nodes.disagreementsOf(work) };
 }
