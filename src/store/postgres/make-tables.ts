@@ -1,17 +1,11 @@
-import { setTimeout as wait } from "node:timers/promises";
 import type { Client } from "pg";
 import { EvregError, messageOf } from "../../domain/error.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { DatabaseConnection, type DatabaseSetup } from "./connection.ts";
-import { databaseFailure } from "./failure.ts";
 import { END_DEAD } from "./nodes.ts";
 import { FORM, MAKE, NEWEST_FORM, SCHEMA, STEPS } from "./tables.ts";
 
 const OLDEST_SERVER = 140_000;
-
-/** What the database says to the second of two who make the same at once: `unique_violation` and `duplicate_*`. */
-const MADE_MEANWHILE: ReadonlySet<unknown> = new Set(["23505", "42P06", "42P07", "42723"]);
-const LOOK_AGAIN_MS = 500;
 
 /** Nobody waits longer for a start that changes the tables, which then ends. */
 const LOCK_TIMEOUT_MS = 3_000;
@@ -22,17 +16,15 @@ const LOCK_TIMEOUT_MS = 3_000;
  * @throws EvregError `usage` for a database that evreg cannot use, `not_found` for one without data; EngineFailure
  */
 export async function makeTables(setup: DatabaseSetup, needsData = false): Promise<void> {
+  const connection = new DatabaseConnection(setup);
   try {
-    await makeOnce(setup, needsData).catch(async (error: unknown) => {
-      if (!MADE_MEANWHILE.has((error as { readonly code?: unknown }).code)) throw error;
-      await wait(LOOK_AGAIN_MS);
-      await makeOnce(setup, needsData);
-    });
+    await connection.transaction("BEGIN", (client) => makeIn(client, setup.schema ?? SCHEMA, needsData));
   } catch (error) {
-    const failure = databaseFailure(error);
-    if (failure instanceof EvregError || failure instanceof EngineFailure) throw failure;
+    if (error instanceof EvregError || error instanceof EngineFailure) throw error;
     // Such as a setting in the address that the driver or the database does not know.
     throw new EvregError("usage", `The database cannot be used: ${messageOf(error)}.`, {}, { cause: error });
+  } finally {
+    await connection.close();
   }
 }
 
@@ -44,49 +36,42 @@ interface FoundTables {
   readonly turn: string | null;
 }
 
-async function makeOnce(setup: DatabaseSetup, needsData: boolean): Promise<void> {
-  const { schema: name = SCHEMA } = setup;
-  const connection = new DatabaseConnection(setup);
-  try {
-    const client = await connection.open();
-    const { rows } = await client.query<FoundTables>(
-      `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
+async function makeIn(client: Client, name: string, needsData: boolean): Promise<void> {
+  // The second of two who start at once finds what the first has made.
+  await client.query(`SELECT pg_advisory_xact_lock(hashtext('${name}'))`);
+  const { rows } = await client.query<FoundTables>(
+    `SELECT current_setting('server_version_num')::int AS server, current_setting('server_encoding') AS encoding,
         to_regnamespace('${name}')::text AS schema, to_regclass('${name}.turn')::text AS turn`,
-    );
-    const { server, encoding, schema, turn } = rows[0]!;
-    if (server < OLDEST_SERVER) {
-      throw new EvregError("usage", "The database is older than PostgreSQL 14, which evreg needs.");
-    }
-    if (encoding !== "UTF8") {
-      const message = `The database has the encoding ${encoding}, which cannot hold each text. Make one with ENCODING 'UTF8'.`;
-      throw new EvregError("usage", message);
-    }
-    if (turn === null && name === SCHEMA) await mustNotBeMoved(client);
-    if (turn === null && needsData) {
-      throw new EvregError(
-        "not_found",
-        "The database holds no data of evreg yet, and was left as it is. To begin here, start a server with `evreg serve`.",
-      );
-    }
-    await client.query("BEGIN");
-    if (schema === null) await client.query(`CREATE SCHEMA ${name}`);
-    await client.query(`SET LOCAL search_path = ${name}, pg_catalog`);
-    if (turn === null) await client.query(MAKE);
-    const { rows: turns } = await client.query<{ form: number }>("SELECT form FROM turn");
-    const form = turns[0]?.form ?? 0;
-    if (form < FORM && needsData) {
-      const message = `The database has evreg's tables in form ${form}. The start of a server brings them to form ${FORM}, which this evreg needs.`;
-      throw new EvregError("usage", message);
-    }
-    if (form < FORM) await upgrade(client);
-    if (form > NEWEST_FORM) {
-      const message = `The database has evreg's tables in form ${form}, and this evreg knows them up to form ${NEWEST_FORM}. Use a newer one.`;
-      throw new EvregError("usage", message);
-    }
-    await client.query("COMMIT");
-  } finally {
-    await connection.close();
+  );
+  const { server, encoding, schema, turn } = rows[0]!;
+  if (server < OLDEST_SERVER) {
+    throw new EvregError("usage", "The database is older than PostgreSQL 14, which evreg needs.");
   }
+  if (encoding !== "UTF8") {
+    const message = `The database has the encoding ${encoding}, which cannot hold each text. Make one with ENCODING 'UTF8'.`;
+    throw new EvregError("usage", message);
+  }
+  if (turn === null && name === SCHEMA) await mustNotBeMoved(client);
+  if (turn === null && needsData) {
+    throw new EvregError(
+      "not_found",
+      "The database holds no data of evreg yet, and was left as it is. To begin here, start a server with `evreg serve`.",
+    );
+  }
+  if (schema === null) await client.query(`CREATE SCHEMA ${name}`);
+  if (turn === null) await client.query(MAKE);
+  const { rows: turns } = await client.query<{ form: number }>("SELECT form FROM turn");
+  const form = turns[0]?.form ?? 0;
+  if (form < FORM && needsData) {
+    const message = `The database has evreg's tables in form ${form}. The start of a server brings them to form ${FORM}, which this evreg needs.`;
+    throw new EvregError("usage", message);
+  }
+  if (form < FORM) await upgrade(client);
+  if (form > NEWEST_FORM) {
+    const message = `The database has evreg's tables in form ${form}, and this evreg knows them up to form ${NEWEST_FORM}. Use a newer one.`;
+    throw new EvregError("usage", message);
+  }
+  await client.query("COMMIT");
 }
 
 /**

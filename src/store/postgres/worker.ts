@@ -81,15 +81,14 @@ async function prepare(
 
 /**
  * Seals the secrets with the key where they are not yet, or were with the previous one.
- * @returns how many subscriptions have secrets that were sealed now
  * @param node the one that starts
  * @throws EvregError `usage` with the key that is missing or wrong; `conflict` for another one than nodes that run have
  */
-async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined, node: string): Promise<number> {
+async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined, node: string): Promise<void> {
   const stored = await work.value<string | undefined>("SELECT proof FROM encryption");
   const vaults = vaultsFor(stored, keys);
   if (vaults === undefined) throw new EvregError("usage", whyLocked("the database", keys));
-  if (keys === undefined || !vaults.isNewKey) return 0;
+  if (keys === undefined || !vaults.isNewKey) return;
   const others = await work.value<number>(
     `SELECT count(*) FROM node WHERE ${nodes.IS_LIVING} AND serves = 1 AND id <> ?`,
     node,
@@ -112,7 +111,6 @@ async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined, node
       ...resealed(row, vaults),
     );
   }
-  return rows.length;
 }
 
 async function disagreementNotices(work: Work): Promise<readonly Notice[]> {
