@@ -9,7 +9,7 @@ const SPACE = /[\t\n\r ]*/y;
 const MAX_LEVELS = 1_000;
 const EVERYTHING: ScanOptions = {
   maxNesting: MAX_LEVELS,
-  record: new Array<number>(MAX_LEVELS).fill(Infinity),
+  record: Array.from({ length: MAX_LEVELS }, () => Infinity),
   // Of two members of one name the last one counts, as for `JSON.parse`.
   strictLevels: 0,
 };
