@@ -30,6 +30,16 @@ type Members = Map<string, unknown>;
 /** Keywords whose schemas may name members of the same object. */
 const NAMING_MEMBERS = "$ref allOf anyOf oneOf if then else dependentSchemas dependencies".split(" ");
 
+/** One keyword of draft-07 stands for all of them. */
+const DEPENDENCIES = ["dependencies", "dependentRequired", "dependentSchemas"];
+
+/** What draft-07 cannot say, or only in a long way round. */
+const UNTRANSLATED: ReadonlyMap<string, string> = new Map([
+  ["unevaluatedItems", "; beside prefixItems alone, write items instead"],
+  ["minContains", ""],
+  ["maxContains", ""],
+]);
+
 class Translation {
   readonly #source: SourceDocument;
   readonly #notes: Note[] = [];
@@ -128,48 +138,32 @@ class Translation {
    * | 2020-12 | draft-07 |
    * | --- | --- |
    * | `prefixItems` and `items` | `items` and `additionalItems` |
-   * | `dependentRequired`, `dependentSchemas` | `dependencies` |
-   * | `minContains: 0` | no `contains` |
+   * | `dependentRequired` or `dependentSchemas` | `dependencies` |
    * | `unevaluatedProperties`, where nothing beside it names members too | `additionalProperties` |
    * | keywords beside `$ref` | `allOf` with the `$ref` |
    */
   #downgrade(members: Members, pointer: string): JsonObject {
-    this.#closeObject(members, pointer);
-    const restOfItems = members.get("unevaluatedItems") ?? true;
-    members.delete("unevaluatedItems");
-    if (restOfItems !== true) {
-      const message = "unevaluatedItems is not translated; beside prefixItems alone, write items instead";
-      throw new UnsupportedSchema(pointerTo(pointer, "unevaluatedItems"), message);
+    const refuse = (keyword: string, why: string): never => {
+      throw new UnsupportedSchema(pointerTo(pointer, keyword), `${keyword} is not translated${why}`);
+    };
+    for (const [keyword, why] of UNTRANSLATED) if (members.has(keyword)) refuse(keyword, why);
+    const rest = members.get("unevaluatedProperties");
+    members.delete("unevaluatedProperties");
+    if (rest !== undefined && rest !== true && !members.has("additionalProperties")) {
+      const other = NAMING_MEMBERS.find((keyword) => members.has(keyword));
+      const advice = "write additionalProperties, with all members in properties";
+      if (other !== undefined) refuse("unevaluatedProperties", ` beside ${other}; ${advice}`);
+      members.set("additionalProperties", rest);
     }
-    this.#boundContains(members, pointer);
-    const ordered = [...members].map(([keyword, value]): [string, unknown] => {
+    const [dependencies, second] = DEPENDENCIES.filter((keyword) => members.has(keyword));
+    if (second !== undefined) refuse(second, ` beside ${dependencies}`);
+    const renamed = [...members].map(([keyword, value]): [string, unknown] => {
+      if (keyword === dependencies) return ["dependencies", value];
       if (!members.has("prefixItems")) return [keyword, value];
       if (keyword === "prefixItems") return ["items", value];
       return [keyword === "items" ? "additionalItems" : keyword, value];
     });
-    return referenceInside(Object.fromEntries(joinDependencies(ordered)));
-  }
-
-  #closeObject(members: Members, pointer: string): void {
-    const rest = members.get("unevaluatedProperties");
-    members.delete("unevaluatedProperties");
-    if (rest === undefined || rest === true || members.has("additionalProperties")) return;
-    const other = NAMING_MEMBERS.find((keyword) => members.has(keyword));
-    if (other !== undefined) {
-      const message = `unevaluatedProperties is not translated beside ${other}; write additionalProperties, with all members in properties`;
-      throw new UnsupportedSchema(pointerTo(pointer, "unevaluatedProperties"), message);
-    }
-    members.set("additionalProperties", rest);
-  }
-
-  #boundContains(members: Members, pointer: string): void {
-    const [min, max] = [members.get("minContains") ?? 1, members.get("maxContains")];
-    members.delete("minContains");
-    members.delete("maxContains");
-    if (!members.has("contains")) return;
-    const counting = max !== undefined ? "maxContains" : min !== 0 && min !== 1 ? "minContains" : undefined;
-    if (counting !== undefined) refuseConstraint(pointer, counting, `${counting} counts the items that fit`);
-    if (min === 0) members.delete("contains");
+    return referenceInside(Object.fromEntries(renamed));
   }
 
   #reference(ref: string, from: string): string {
@@ -184,31 +178,12 @@ class Translation {
   }
 }
 
-function refuseConstraint(schema: string, keyword: string, message: string): never {
-  throw new UnsupportedSchema(pointerTo(schema, keyword), `${message}, which draft-07 cannot say`);
-}
-
 /** A name that needs no escaping in a reference. */
 function freeName(wanted: string, taken: ReadonlySet<string>): string {
   const stem = wanted.replaceAll(/[^A-Za-z0-9._-]+/g, "_") || "schema";
   let name = stem;
   for (let next = 2; taken.has(name); next++) name = `${stem}_${next}`;
   return name;
-}
-
-function joinDependencies(entries: readonly [string, unknown][]): [string, unknown][] {
-  const keywords = new Set(["dependencies", "dependentRequired", "dependentSchemas"]);
-  const inner = entries.filter(([keyword, value]) => keywords.has(keyword) && isObject(value));
-  if (inner.length === 0) return [...entries];
-  const byName = new Map<string, unknown[]>();
-  for (const [name, needed] of inner.flatMap(([, value]) => Object.entries(value as JsonObject))) {
-    byName.set(name, [...(byName.get(name) ?? []), needed]);
-  }
-  const joined = [...byName].map(([name, all]): [string, unknown] => {
-    const schemas = all.map((needed) => (Array.isArray(needed) ? { required: needed as unknown[] } : needed));
-    return [name, all.length === 1 ? all[0] : { allOf: schemas }];
-  });
-  return [...entries.filter((entry) => !inner.includes(entry)), ["dependencies", Object.fromEntries(joined)]];
 }
 
 /** In draft-07 nothing beside a `$ref` counts. */
