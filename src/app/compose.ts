@@ -47,7 +47,7 @@ interface ComposeOptions extends AppOptions {
 /** Opens the store (the folder, its lock, the upgrade of its file; or the database) and puts the service in front of it. */
 export async function compose(options: ComposeOptions) {
   const { config, version, logger, random = systemRandom } = options;
-  const { url: database, prepare: prepares } = config.database;
+  const { url: database } = config.database;
   const shared =
     database === undefined || options.clock !== undefined ? undefined : new SharedClock(systemClock);
   const clock = new WatchedClock(shared ?? options.clock ?? systemClock);
@@ -107,7 +107,6 @@ export async function compose(options: ComposeOptions) {
       ...all,
       owner: self,
       url: database,
-      prepares,
       version,
       settings: { version, ...nodeSettings(config) },
       serves,

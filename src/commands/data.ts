@@ -321,8 +321,7 @@ To stop publishing for a short time only, move twice: first while the server run
     const { config } = await readSettings({ config: flags.config });
     const placeOf = (flag: "from" | "to"): DataPlace => {
       const place = flags[flag] ?? config.database.url;
-      if (place !== undefined)
-        return { ...namedPlace(`--${flag}`, place), prepares: config.database.prepare };
+      if (place !== undefined) return namedPlace(`--${flag}`, place);
       throw usageError(`--${flag}: name a folder, or the address of a database in EVREG_DATABASE_URL.`);
     };
     const [from, to] = [placeOf("from"), placeOf("to")];

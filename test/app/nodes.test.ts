@@ -241,7 +241,7 @@ describe("several nodes", () => {
   test("work without prepared statements, as behind a pooler", async () => {
     const node = await start(
       dataFolder(),
-      { database: { url: cluster.url(database), prepare: false } },
+      { database: { url: `${cluster.url(database)}?prepare=false` } },
       { dev: true },
     );
     const receiver = await subscribed(node, 2);

@@ -47,19 +47,16 @@ const engine: MoveEngine = {
   },
 };
 
-/** The address of a database, and whether it keeps statements. */
-type DatabaseAddress = Pick<DatabaseSetup, "url" | "prepares">;
-
-function setupFor(address: DatabaseAddress, schema: string): DatabaseSetup {
-  return { ...address, schema, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+function setupFor(url: string, schema: string): DatabaseSetup {
+  return { url, schema, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
 }
 
 async function withConnection<T>(
-  address: DatabaseAddress,
+  url: string,
   schema: string,
   act: (connection: DatabaseConnection) => Promise<T>,
 ): Promise<T> {
-  const connection = new DatabaseConnection(setupFor(address, schema));
+  const connection = new DatabaseConnection(setupFor(url, schema));
   try {
     return await act(connection);
   } finally {
@@ -77,11 +74,11 @@ async function schemaOf(sql: Sql): Promise<string | undefined> {
 
 /** @param where what messages call it: the address without a password */
 export async function fromDatabase<T>(
-  address: DatabaseAddress,
+  url: string,
   where: string,
   act: (source: OpenSource) => Promise<T>,
 ): Promise<T> {
-  const place = await withConnection(address, SCHEMA, (connection) =>
+  const place = await withConnection(url, SCHEMA, (connection) =>
     connection.committed("BEGIN READ ONLY", async (sql) => {
       // Where there is no such schema, nothing in it is looked at.
       const schema = await schemaOf(sql);
@@ -92,7 +89,7 @@ export async function fromDatabase<T>(
   );
   if (place === undefined) throw new EvregError("not_found", `The database ${where} holds no data of evreg.`);
   const { schema, isLive } = place;
-  return await withConnection(address, schema, (connection) => {
+  return await withConnection(url, schema, (connection) => {
     const begin = `BEGIN ISOLATION LEVEL REPEATABLE READ${isLive ? " READ ONLY" : ""}`;
     return connection.committed(begin, async (sql) => {
       await sql.run("SET LOCAL idle_in_transaction_session_timeout = 0");
@@ -129,12 +126,8 @@ async function lockAll(sql: Sql, where: string): Promise<void> {
   throw new EvregError("conflict", `A server on the database ${where} has just started. Run this again.`);
 }
 
-export async function toDatabase(
-  address: DatabaseAddress,
-  where: string,
-  source: SourceFacts,
-): Promise<OpenTarget> {
-  await withConnection(address, SCHEMA, (connection) =>
+export async function toDatabase(url: string, where: string, source: SourceFacts): Promise<OpenTarget> {
+  await withConnection(url, SCHEMA, (connection) =>
     connection.committed("BEGIN", async (sql) => {
       const begun = await sql.value<string | null>(`SELECT to_regnamespace('${ARRIVING}')::text`);
       mustBeBegun(begun !== null, source, `the database ${where}`);
@@ -146,8 +139,8 @@ export async function toDatabase(
       await sql.run(`DROP SCHEMA IF EXISTS ${SCHEMA}`);
     }),
   );
-  await makeTables(setupFor(address, ARRIVING));
-  const connection = new DatabaseConnection(setupFor(address, ARRIVING));
+  await makeTables(setupFor(url, ARRIVING));
+  const connection = new DatabaseConnection(setupFor(url, ARRIVING));
   try {
     const alone = await takeOver(connection, where, source);
     return {

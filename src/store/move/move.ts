@@ -9,8 +9,6 @@ export interface NamedPlace {
   readonly place: string;
   /** The address of a database; `undefined` for a folder or file. */
   readonly url?: string;
-  /** Whether that database keeps prepared statements; by default it does. */
-  readonly prepares?: boolean;
 }
 
 export interface MoveReport extends PassResult {

@@ -33,16 +33,13 @@ async function moveData(from: NamedPlace, to: NamedPlace, memory: SharedArrayBuf
 }
 
 /** Opens the data of a place for `act`. Once it has resolved, what `leave` did is durable. */
-function withSource<T>(
-  { place, url, prepares }: NamedPlace,
-  act: (source: OpenSource) => Promise<T>,
-): Promise<T> {
-  return url === undefined ? fromPath(place, act) : fromDatabase({ url, prepares }, place, act);
+function withSource<T>({ place, url }: NamedPlace, act: (source: OpenSource) => Promise<T>): Promise<T> {
+  return url === undefined ? fromPath(place, act) : fromDatabase(url, place, act);
 }
 
 /** Opens the data that are to become those of the source, which may have been begun. */
-function openTarget({ place, url, prepares }: NamedPlace, source: SourceFacts): Promise<OpenTarget> {
-  return url === undefined ? toFolder(place, source) : toDatabase({ url, prepares }, place, source);
+function openTarget({ place, url }: NamedPlace, source: SourceFacts): Promise<OpenTarget> {
+  return url === undefined ? toFolder(place, source) : toDatabase(url, place, source);
 }
 
 function opensNothing(): never {

@@ -11,12 +11,13 @@ import { NEWEST_FORM, SCHEMA } from "./tables.ts";
 
 /** What a connection is made with. */
 export interface DatabaseSetup {
-  /** The address, with its user and password. */
+  /**
+   * The address, with its user and password. With `prepare=false` no statements are kept from one transaction to the next,
+   * which a pooler may not do.
+   */
   readonly url: string;
   /** The schema of the tables, where it is not the one that servers use. */
   readonly schema?: string;
-  /** Whether statements are kept from one transaction to the next, which a pooler may not do. By default they are. */
-  readonly prepares?: boolean | undefined;
   readonly statementTimeoutMs: number;
 }
 
@@ -73,7 +74,7 @@ export class DatabaseConnection {
   #opening: Promise<Client> | undefined;
 
   constructor(setup: DatabaseSetup) {
-    this.prepares = setup.prepares ?? true;
+    this.prepares = new URL(setup.url).searchParams.get("prepare") !== "false";
     this.#setup = setup;
   }
 

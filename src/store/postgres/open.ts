@@ -13,10 +13,8 @@ import type { DatabaseWriterSetup, OwnOperations } from "./worker.ts";
 
 /** Each opening has an owner with an instance of its own. */
 export interface PostgresOptions extends StoreOptions {
-  /** The address of the database, with its user and password. */
+  /** The address of the database, see `DatabaseSetup`. */
   readonly url: string;
-  /** See `DatabaseSetup`. */
-  readonly prepares?: boolean;
   /** The version of the program, for people. */
   readonly version?: string;
   /** What all nodes should have alike. */
@@ -43,7 +41,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     clock = systemClock,
     encryption,
     shared,
-    prepares,
     needsData = false,
     serves = true,
     version = "",
@@ -57,7 +54,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     );
   const own = { script: "postgres-thread", hasReader: true, clock, logger, onDamaged } as const;
   const threads = new StoreThreads({ ...options, ...own });
-  const reached = { url, prepares, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+  const reached = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const setup: DatabaseWriterSetup = {
     ...reached,
     needsData,

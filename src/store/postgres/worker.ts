@@ -67,7 +67,7 @@ async function prepare(
   connection: PostgresWriter,
   setup: DatabaseWriterSetup,
 ): Promise<OpenReport<DatabaseReaderSetup>> {
-  const { url, prepares, statementTimeoutMs, encryption, node } = setup;
+  const { url, statementTimeoutMs, encryption, node } = setup;
   const dataId = await connection.write((work) => nodes.join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
   const notices = await connection.write(riskNotices);
@@ -75,7 +75,7 @@ async function prepare(
   await connection.write((work) => encryptSecrets(work, encryption, node.instance));
   const prepared = await prepareData((step) => connection.write(step), nowMs, "the database");
   notices.push(...prepared.notices);
-  const reader: DatabaseReaderSetup = { url, prepares, statementTimeoutMs, key: encryption?.key };
+  const reader: DatabaseReaderSetup = { url, statementTimeoutMs, key: encryption?.key };
   return { operations: traitsOf(operations), dataId, isNew: prepared.isNew, notices, reader };
 }
 
