@@ -22,9 +22,9 @@ export function capacityOf(
   const byMemory = Math.max(1, Math.floor((memoryBytes * MEMORY_PART) / ATTEMPT_BYTES));
   const byDescriptors = Math.max(1, Math.floor((descriptors - OTHER_DESCRIPTORS) * DESCRIPTOR_PART));
   const inFlight = Math.min(maxInFlight, byMemory, byDescriptors);
-  if (inFlight === maxInFlight) return { inFlight, perSubscription: maxInFlightPerSubscription };
-  // No subscription can take all, which is so without a setting as well.
+  // No subscription can take all.
   const perSubscription = Math.min(maxInFlightPerSubscription, Math.max(1, Math.floor(inFlight / 2)));
+  if (inFlight === maxInFlight) return { inFlight, perSubscription };
   return { inFlight, perSubscription, boundBy: byMemory <= byDescriptors ? "memory" : "descriptors" };
 }
 

@@ -26,6 +26,15 @@ it.each([
   },
 );
 
+it("no subscription has more than half of what may be in flight", () => {
+  const limits = { memoryBytes: GIB, descriptors: Infinity };
+  for (const [maxInFlight, most] of [
+    [10, 5],
+    [1, 1],
+  ] as const)
+    expect(capacityOf({ ...configured, maxInFlight }, limits).perSubscription).toBe(most);
+});
+
 it("goes by what this process may use", () => {
   const { memoryBytes, descriptors } = processLimits();
   expect(memoryBytes).toBeGreaterThan(64 * 1_024 ** 2);
