@@ -97,8 +97,7 @@ async function loadChecked(file: string | undefined): Promise<LoadedConfig> {
   const cwd = process.cwd();
   if (file === undefined) return loadConfig({ env: process.env, cwd });
   if (file !== "-") return loadConfig({ env: {}, cwd, configFile: file });
-  const text = (await readInput(file)).toString("utf8");
-  return loadConfig({ env: {}, cwd, configText: { name: "stdin", text } });
+  return loadConfig({ env: {}, cwd, stdin: (await readInput(file)).toString("utf8") });
 }
 
 /**

@@ -1,5 +1,4 @@
-import { accessSync, constants, statSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { isOurs, othersMayWrite } from "../runtime/files.ts";
@@ -25,10 +24,9 @@ export const GENERIC_NAME = "config.yaml";
  * @throws `usage` when it cannot be read or is not YAML
  */
 export async function loadNamedFile(path: string): Promise<ConfigFile> {
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
+  return await load(path).catch((error: unknown) => {
     throw unreadable(error, path, "Name another with --config or EVREG_CONFIG.");
   });
-  return loadText(path, text);
 }
 
 /** @throws `usage` when the text is not YAML */
@@ -41,71 +39,54 @@ async function keysIn(path: string, text: string): Promise<SourceValues> {
   return (await import("./file-keys.ts")).readFileKeys(path, text);
 }
 
-const ELSEWHERE = "Run evreg as the user it belongs to, or name another with --config.";
-
 /**
  * Looks in the working directory for `evreg.config.yaml` or `.evregrc`, then for `config.yaml` in the data folder, then
  * beside it. The first found is the only one read; folders further up are not looked at.
  */
 export async function findFile(cwd: string, data: string): Promise<ConfigFile | undefined> {
-  const places: readonly (readonly [folder: string, names: readonly string[]])[] = [
-    [cwd, OWN_NAMES],
-    [data, [GENERIC_NAME]],
-    [dirname(data), [GENERIC_NAME]],
+  const places = [
+    ...OWN_NAMES.map((name) => join(cwd, name)),
+    join(data, GENERIC_NAME),
+    join(dirname(data), GENERIC_NAME),
   ];
-  for (const [folder, names] of places) {
-    refuseUnreadable(folder, names);
+  for (const path of places) {
     try {
-      const found = await search(folder, names);
-      if (found === null) continue;
-      const { filepath: path, config } = found;
+      const file = await load(path);
       refuseForeign(path);
-      return { path, keys: config ?? new SourceValues("file", folder) };
+      return file;
     } catch (error) {
-      // A data folder below something that is a file: for the store to complain about.
-      if ((error as NodeJS.ErrnoException).code === "ENOTDIR") continue;
-      throw unreadable(error, folder, ELSEWHERE);
+      if (!NO_FILE.has((error as NodeJS.ErrnoException).code ?? "")) {
+        throw unreadable(error, path, "Run evreg as the user it belongs to, or name another with --config.");
+      }
     }
   }
   return undefined;
 }
 
+/** There is none, or a folder has its name, or the data folder is below something that is a file: for the store to complain about. */
+const NO_FILE: ReadonlySet<string> = new Set(["ENOENT", "EISDIR", "ENOTDIR"]);
+
 interface Explorer {
-  search(from: string): Promise<{ readonly filepath: string; readonly config?: SourceValues } | null>;
+  load(path: string): Promise<{ readonly config?: SourceValues }>;
 }
 
 /**
  * By cosmiconfig's own class behind `cosmiconfig()`, which first looks in the working directory for `.config/config.js` and
- * its like and runs it. That cannot be switched off, and a configuration of evreg is data, never code. JSON is YAML too, so
- * one reader is for both; and as what it answers is no plain object, `$import` is not followed.
+ * its like and runs it. That cannot be switched off, and a configuration of evreg is data, never code. Place by place, as its
+ * search passes over what it may not read, and a configuration that is there must not be ignored in silence. JSON is YAML too,
+ * so one reader is for both; and as what it answers is no plain object, `$import` is not followed.
  */
-async function search(folder: string, names: readonly string[]): ReturnType<Explorer["search"]> {
+async function load(path: string): Promise<ConfigFile> {
   const { default: module } = (await import("cosmiconfig/dist/Explorer.js")) as unknown as {
     default: { Explorer: new (options: object) => Explorer };
   };
-  return new module.Explorer({
-    moduleName: "evreg",
-    searchPlaces: names,
-    searchStrategy: "none",
-    ignoreEmptySearchPlaces: false,
-    cache: false,
+  const explorer = new module.Explorer({
+    searchPlaces: [],
     transform: (result: unknown) => result,
-    metaConfigFilePath: null,
-    mergeImportArrays: false,
-    mergeSearchPlaces: false,
     loaders: { default: keysIn },
-  }).search(folder);
-}
-
-/** A search passes over what it may not read; a configuration that is there must not be ignored in silence. */
-function refuseUnreadable(folder: string, names: readonly string[]): void {
-  for (const path of names.map((name) => join(folder, name))) {
-    try {
-      accessSync(path, constants.R_OK);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EACCES") throw unreadable(error, path, ELSEWHERE);
-    }
-  }
+  });
+  const { config: keys = new SourceValues("file", dirname(path)) } = await explorer.load(path);
+  return { path, keys };
 }
 
 /** In a folder where others may write (`/tmp`), a file of somebody else's is not taken up unasked. */

@@ -64,15 +64,9 @@ const SCHEMA = {
     url: {
       kind: DATABASE_URL,
       description:
-        "A PostgreSQL database (14 or newer) that holds the data in the place of the data folder, such as postgres://evreg:PASSWORD@db.example.com/evreg?sslmode=verify-full. Several servers may have it. Better given by EVREG_DATABASE_URL_FILE than here.",
+        "A PostgreSQL database (14 or newer) that holds the data in the place of the data folder, such as postgres://evreg:PASSWORD@db.example.com/evreg?sslmode=verify-full; prepare=false in it is for a pooler that gives each transaction another connection. Several servers may have it. Better given by EVREG_DATABASE_URL_FILE than here.",
       flag: "database",
       secret: true,
-    },
-    prepare: {
-      kind: BOOLEAN,
-      default: true,
-      description:
-        "Whether the database keeps prepared statements. Set it to false behind a pooler that gives each transaction another connection, such as PgBouncer in transaction mode.",
     },
   },
   tls: {
@@ -172,7 +166,7 @@ const SCHEMA = {
       kind: integer(1, 10_000),
       default: 512,
       description:
-        "Most attempts under way at once for one subscription. Its limit grows up to this while its handler answers as fast as before. Below maxInFlight, so that no subscription can take all. Not set: 512, or half of a smaller maxInFlight.",
+        "Most attempts under way at once for one subscription. Its limit grows up to this while its handler answers as fast as before. No subscription gets more than half of maxInFlight.",
     },
     disableAfter: {
       kind: DURATION_OR_OFF,

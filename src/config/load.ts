@@ -17,8 +17,8 @@ export interface LoadOptions {
   readonly cwd: string;
   /** What `--config` names. */
   readonly configFile?: string | undefined;
-  /** Content to read instead of a file, with its name for messages. */
-  readonly configText?: { readonly name: string; readonly text: string } | undefined;
+  /** What is read instead of a file. */
+  readonly stdin?: string;
 }
 
 export interface LoadedConfig {
@@ -27,8 +27,8 @@ export interface LoadedConfig {
   readonly file: string | undefined;
   /** Where each key that is not at its default was found. */
   readonly places: ReadonlyMap<string, Found>;
-  /** Where a key was found, if that is in a file that nobody named. */
-  readonly unnamedPlace: (path: string) => string | undefined;
+  /** Where `remote.url` was found, if that is in a file that nobody named. */
+  readonly unnamedUrlPlace: string | undefined;
   /** Sentences for a person, on stderr. */
   readonly warnings: readonly string[];
 }
@@ -38,7 +38,7 @@ export interface LoadedConfig {
  * @throws EvregError `usage`; the message lists every mistake with its place
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const { env, cwd, configText } = options;
+  const { env, cwd, stdin } = options;
   const flags = readFlags(options.flags ?? {}, cwd);
   const variables = readEnvironment(env, cwd);
   const systemd = readStateDirectory(env, cwd);
@@ -46,11 +46,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const folder = [flags, variables, systemd].find(({ found }) => found.has("data"))?.found.get("data")?.value;
   const data = String(folder ?? values.get("data"));
   const named = options.configFile ?? text(env, CONFIG_FILE_ENV);
-  const file = await (configText !== undefined
-    ? loadText(configText.name, configText.text)
-    : named === undefined
-      ? findFile(cwd, data)
-      : loadNamedFile(resolve(cwd, named)));
+  const find = () => (named === undefined ? findFile(cwd, data) : loadNamedFile(resolve(cwd, named)));
+  const file = await (stdin === undefined ? find() : loadText("stdin", stdin));
   const sources = [flags, variables, ...(file === undefined ? [] : [file.keys]), systemd];
   const byKey = new Map(sources.toReversed().flatMap((source) => Array.from(source.found)));
   for (const [path, { value }] of byKey) values.set(path, value);
@@ -59,15 +56,13 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   problems.push(...applyRules(values, byKey));
   if (problems.length > 0) throw problemsError(problems, named === undefined ? file?.path : undefined);
 
+  const url = byKey.get("remote.url");
   return {
     config: buildConfig(values),
     places: byKey,
-    warnings: warningsFor(configText === undefined ? file?.path : undefined, byKey),
+    warnings: warningsFor(stdin === undefined ? file?.path : undefined, byKey),
     file: file?.path,
-    unnamedPlace(path) {
-      const item = byKey.get(path);
-      return named === undefined && item?.source === "file" ? item.place : undefined;
-    },
+    unnamedUrlPlace: named === undefined && url?.source === "file" ? url.place : undefined,
   };
 }
 
@@ -198,6 +193,17 @@ function buildConfig(values: ReadonlyMap<string, ConfigValue>): Config {
   return Object.freeze(config) as unknown as Config;
 }
 
+/** What a key is nothing without, and why. */
+const NEEDED = [
+  ["tls.cert", "tls.key", "https takes a certificate and its key"],
+  ["tls.key", "tls.cert", "https takes a certificate and its key"],
+  [
+    "encryption.previousKey",
+    "encryption.key",
+    "it is for changing the key; set EVREG_ENCRYPTION_KEY to the new one",
+  ],
+] as const;
+
 type ConfigValues = Map<string, ConfigValue>;
 type Places = ReadonlyMap<string, Found>;
 
@@ -218,29 +224,8 @@ function applyRules(values: ConfigValues, places: Places): ConfigProblem[] {
       `off is only for a loopback host such as 127.0.0.1, not ${host}: anybody who reaches it could do anything`,
     );
   }
-  for (const [path, other] of [
-    ["tls.cert", "tls.key"],
-    ["tls.key", "tls.cert"],
-  ] as const) {
-    if (!values.has(path) || values.has(other)) continue;
-    refuse(path, `needs ${other} beside it: https takes a certificate and its key`);
-  }
-  if (values.has("encryption.previousKey") && !values.has("encryption.key")) {
-    refuse(
-      "encryption.previousKey",
-      "is for changing the key, and there is no encryption.key to change to; set EVREG_ENCRYPTION_KEY to the new one",
-    );
-  }
-  const perSubscription = "delivery.maxInFlightPerSubscription";
-  const [own, total] = [Number(values.get(perSubscription)), Number(values.get("delivery.maxInFlight"))];
-  const max = Math.max(1, total - 1);
-  if (!places.has(perSubscription)) {
-    values.set(perSubscription, Math.min(own, Math.max(1, Math.floor(total / 2))));
-  } else if (own > max) {
-    refuse(
-      perSubscription,
-      `must be at most ${max} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
-    );
+  for (const [path, other, why] of NEEDED) {
+    if (values.has(path) && !values.has(other)) refuse(path, `needs ${other} beside it: ${why}`);
   }
   // What a file says of a token is for that file's server; `--url` or `EVREG_URL` naming another must not hand it over.
   const isFromFile = (path: string): boolean => places.get(path)?.source === "file";

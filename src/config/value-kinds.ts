@@ -111,17 +111,15 @@ export const FILE: Kind<string> = { ...textKind("the path of a file", isPath), i
 /** Read without a slash at its end. */
 export const SERVER_URL: Kind<string> = {
   allowed: "an http: or https: address without user name, query or fragment",
-  read: (value) => (isServerUrl(value) ? value.replace(/\/+$/, "") : undefined),
+  read(value) {
+    if (typeof value !== "string" || !URL.canParse(value)) return undefined;
+    const { protocol, username, password, search, hash } = new URL(value);
+    // Such as a password with a slash: the rest of it would pass for a path, and be shown.
+    const isPlain = `${username}${password}${search}${hash}` === "" && !value.includes("@");
+    return isPlain && /^https?:$/.test(protocol) ? value.replace(/\/+$/, "") : undefined;
+  },
   isHidden: true,
 };
-
-function isServerUrl(text: unknown): text is string {
-  if (typeof text !== "string" || !URL.canParse(text)) return false;
-  const { protocol, username, password, search, hash } = new URL(text);
-  // Such as a password with a slash: the rest of it would pass for a path, and be shown.
-  const plain = `${username}${password}${search}${hash}` === "" && !text.includes("@");
-  return plain && (protocol === "http:" || protocol === "https:");
-}
 
 export const DATABASE_URL = textKind(
   "an address such as postgres://USER:PASSWORD@HOST/DATABASE",

@@ -44,16 +44,8 @@ export class SourceValues {
     const value = kind.read(typed);
     if (value === undefined) {
       const isHidden = secret === true || kind.isHidden === true;
-      // Only in a file is one text no list.
-      const listed = kind.isList === true && typeof typed === "string" ? kind.fromText?.(typed) : undefined;
-      const isMeant = Array.isArray(listed) && kind.read(listed) !== undefined;
-      const hint = isMeant ? `; write it as [${listed.join(", ")}]` : "";
-      this.refuse(
-        path,
-        place,
-        `${path} must be ${kind.allowed}${isHidden ? "" : `, not ${quoteShort(typed)}${hint}`}`,
-      );
-      return;
+      const wrong = isHidden ? "" : `, not ${quoteShort(typed)}`;
+      return this.refuse(path, place, `${path} must be ${kind.allowed}${wrong}`);
     }
     const whole = kind.isPath === true ? resolve(this.#base, String(value)) : value;
     this.found.set(path, { value: whole, source: this.#source, place });

@@ -30,8 +30,7 @@ test("every key is shown with its value and source, and no secret is", async () 
   expect(Object.fromEntries(data.map((shown) => [shown.key, shown]))).toMatchObject({
     port: { value: 8080, source: "environment", place: "EVREG_PORT" },
     "delivery.maxInFlight": { value: 10, source: "file", place: `${file}:2:16` },
-    // A default that follows another key.
-    "delivery.maxInFlightPerSubscription": { value: 5, source: "default", place: null },
+    "delivery.maxInFlightPerSubscription": { value: 512, source: "default", place: null },
     "delivery.disableAfter": { value: "off", source: "environment" },
     "remote.token": { value: "(not shown)", source: "environment" },
     "remote.url": { value: null, source: "default" },

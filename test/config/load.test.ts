@@ -275,7 +275,7 @@ describe("secrets", () => {
   test("an address that only a found file names is reported with its place", async () => {
     const file = put("evreg.config.yaml", "remote:", "  url: https://a.example");
     const env = { EVREG_TOKEN: "mine" };
-    expect((await load({ env })).unnamedPlace("remote.url")).toBe(`${file}:2:8`);
+    expect((await load({ env })).unnamedUrlPlace).toBe(`${file}:2:8`);
     const meant: Partial<LoadOptions>[] = [
       { configFile: file },
       { env: { EVREG_CONFIG: file } },
@@ -284,7 +284,7 @@ describe("secrets", () => {
     ];
     for (const options of meant) {
       const loaded = await load({ ...options, env: { ...env, ...options.env } });
-      expect.soft(loaded.unnamedPlace("remote.url")).toBeUndefined();
+      expect.soft(loaded.unnamedUrlPlace).toBeUndefined();
       expect.soft(loaded.config.remote).toMatchObject({ url: "https://a.example", token: "mine" });
     }
   });

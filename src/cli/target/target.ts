@@ -100,10 +100,9 @@ async function readTarget({ "token-file": file, ...flags }: TargetFlags) {
  * with a cloned repository, and neither a payload nor a token goes where it says
  */
 async function serverFor(flags: TargetFlags, loaded: LoadedConfig): Promise<Target | undefined> {
-  const { config, unnamedPlace } = loaded;
+  const { config, unnamedUrlPlace: place } = loaded;
   const { url, token: configured, allowInsecureToken } = config.remote;
   if (url !== undefined && flags.data === undefined) {
-    const place = unnamedPlace("remote.url");
     if (place === undefined) return connectTo(url, configured, allowInsecureToken);
     throw usageError(
       `Only ${place} names the server ${url}. A file that was found here may be anybody's, so nothing was sent there. If that is meant, name it with --url or EVREG_URL, or the file with --config or EVREG_CONFIG.`,
