@@ -119,18 +119,12 @@ export async function compose(options: ComposeOptions) {
     writeOwner(config.data, owner, logger);
     return opened;
   };
-  const [store, [{ createService }, { ValidationThread }, { StatsRecorder }]] = await Promise.all([
+  const [store, [{ createService }, { ValidationThread }]] = await Promise.all([
     openStore(),
     storeBegins().then(() =>
-      Promise.all([
-        import("../service/service.ts"),
-        import("../service/validation-thread.ts"),
-        import("../service/stats.ts"),
-      ]),
+      Promise.all([import("../service/service.ts"), import("../service/validation-thread.ts")]),
     ),
   ]);
-  const stats = new StatsRecorder({ store: store.stats, clock, logger });
-  published.noteRefusal = (failure) => stats.refused(failure);
   const offThread = new ValidationThread(clock);
   const engineState = (): Health["engine"] => background.engine?.state() ?? "stopped";
   service = createService({
@@ -149,7 +143,6 @@ export async function compose(options: ComposeOptions) {
     schemaProducts: new ValidationThread(clock),
     streamed,
     counts: published,
-    stats,
     metrics: metricsOf({ published, delivered, commits, streamed, store, engineState, clock, version }),
     environment: () => ({
       findings: [
@@ -163,7 +156,7 @@ export async function compose(options: ComposeOptions) {
       isOpen: config.auth.mode === "off",
     }),
   });
-  return { owner, store, service, background, published, delivered, stats, offThread, clock, random };
+  return { owner, store, service, background, published, delivered, offThread, clock, random };
 }
 
 /** Host and name of a database, for people: no password. */

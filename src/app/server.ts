@@ -95,7 +95,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     );
     const loading = storeBegins().then(loadServerParts);
     const composed = await composing;
-    const { service, store, background, owner, published, delivered, stats } = composed;
+    const { service, store, background, owner, published, delivered } = composed;
     const { offThread, clock, random } = composed;
     undo.push(() => store.close());
     const permissions = permissionsFinding(config.data);
@@ -162,6 +162,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const retention = createRetention({
       events: store.events,
       audit: store.audit,
+      stats: store.stats,
       node: store.node,
       clock,
       logger,
@@ -177,7 +178,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     engine.start();
     retention.start();
     expiry.start();
-    stats.start();
     replays.start();
     const endIdleChecks = onIdle(clock, threadCpuMs, compactHeap);
 
@@ -199,8 +199,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
         retention.stop(),
         expiry.stop(),
       ]);
-      // What was refused counts, too.
-      await stats.stop();
       await store.close();
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };

@@ -162,7 +162,7 @@ export class Metrics extends TargetCommand {
 export class StatsCommand extends TargetCommand {
   static override summary = "Show what happened in the last minutes, hours or days.";
   static override description =
-    "What was published, refused, delivered and failed, how long that took, and what is unfinished now. The latency is from publishing to the handler's answer. With --by a line for each action or subscription, the busiest first. --json also has the value of each step of time. A server counts; without one, on a data folder itself, it shows what was stored.";
+    "What was published, delivered and failed, how long that took, and what is unfinished now. The latency is from publishing to the handler's answer. With --by a line for each action or subscription, the busiest first. --json also has the value of each step of time. A server counts; without one, on a data folder itself, it shows what was stored.";
   static override examples = examples("evreg stats", {
     "Which handlers failed today": "evreg stats --range 24h --by subscription",
     "Published each hour of the last week": "evreg stats --range 7d --json | jq -c .data.series.published",

@@ -1,6 +1,6 @@
 import type { AttemptErrorCode } from "../domain/delivery.ts";
 import { ATTEMPT_ERROR_CODES } from "../model/delivery.ts";
-import { asEvregError, codeOfStatus, type EvregError, type EvregErrorCode } from "../domain/error.ts";
+import { asEvregError, codeOfStatus, type EvregErrorCode } from "../domain/error.ts";
 import type { BatchResult } from "../domain/event.ts";
 import type { StreamGap } from "../domain/stream.ts";
 
@@ -74,8 +74,6 @@ export class PublishCounts {
   /** Had ended, and were made due again by a person. */
   retriedDeliveries = 0;
   readonly refused: Record<RefusalReason, number> = zeros(REFUSAL_REASONS);
-  /** Is told why a request was refused as a whole. */
-  noteRefusal: (failure: EvregError) => void = () => {};
 
   /** Events that evreg stored about itself. */
   countServiceEvents({ events, deliveries }: { readonly events: number; readonly deliveries: number }): void {
@@ -85,9 +83,7 @@ export class PublishCounts {
 
   /** A request that was refused as a whole. */
   countRefusal(failure: unknown): void {
-    const error = asEvregError(failure);
-    this.#refuse(error.code);
-    this.noteRefusal(error);
+    this.#refuse(asEvregError(failure).code);
   }
 
   /** The items of a batch that were refused while the batch as a whole was answered. */

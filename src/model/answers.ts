@@ -5,7 +5,6 @@ import { about, field, ofSubscription, record } from "./field.ts";
 /** The columns of figures over time, with what each has. */
 export const STATS_COLUMNS = {
   published: "Events stored.",
-  refused: "Requests to publish, and items of batches, that were refused.",
   delivered: "Attempts that delivered.",
   failed_attempts: "Attempts that failed.",
   failed: "Deliveries that failed for good.",
@@ -23,7 +22,6 @@ const percentiles = { $ref: "#/components/schemas/Percentiles" } as unknown as t
 
 const figures = {
   published: field.count,
-  refused: about(field.count, "Those of no known action are only in figures of everything."),
   delivered: field.count,
   failed_attempts: field.count,
   failed: field.count,

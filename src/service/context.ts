@@ -12,7 +12,6 @@ import type { ActionCache, PayloadValidator } from "./compiled-actions.ts";
 import type { TokenCache } from "./tokens.ts";
 import type { SchemaChecks } from "./schema-checks.ts";
 import type { Feed } from "./feed.ts";
-import type { StatsRecorder } from "./stats.ts";
 import type { StoredEvents } from "./stored-events.ts";
 import type { ValidationThread } from "./validation-thread.ts";
 
@@ -29,8 +28,6 @@ export interface ServiceParts {
   >;
   readonly schemaProducts: ValidationThread;
   readonly counts: PublishCounts;
-  /** What is published and refused, by action and subscription, over time. */
-  readonly stats: StatsRecorder;
   readonly background: Background;
 }
 

@@ -139,10 +139,6 @@ export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
       tries += isStale ? 1 : 0;
       if (tries === MAX_TRIES) refuseOpen(all, ({ action }) => schemaKeepsChanging(action));
     }
-    for (const { item, result } of all) {
-      // An item that another one of its batch kept from being stored has no failure of its own.
-      if (!isAccepted(result)) this.#noteRefusal(item, result ?? {});
-    }
   }
 
   /** The items of batches share a part of each turn of the event loop. A single event waits for another turn after a long check only. */
@@ -212,7 +208,6 @@ export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
       const [first] = outcomes;
       if (first?.kind === "recorded" && first.claims !== undefined) ({ claims } = first);
     } catch (error) {
-      if (!isBatch) this.#noteRefusal(all[0]!.item, asEvregError(error));
       if (!all.some(({ result }) => isAccepted(result))) throw error;
       refuseOpen(all, () => asEvregError(error));
       return false;
@@ -270,14 +265,6 @@ export class Publisher implements Pick<EventsPort, "publish" | "publishBatch"> {
       default:
         return outcome satisfies never;
     }
-  }
-
-  /** Counts it for its action, unless that is not known or the caller may not publish to it. */
-  #noteRefusal(item: unknown, failure: object): void {
-    if (failure instanceof EvregError && failure.code === "forbidden") return;
-    const { actions, stats } = this.#context;
-    const action = nameIn(item);
-    stats.refused(failure, action !== undefined && actions.get(action) !== undefined ? action : "");
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { AuditStore } from "../store/history.ts";
+import type { AuditStore, StatsStore } from "../store/history.ts";
 import type { EventStore } from "../store/events.ts";
 import type { StoreNode } from "../store/store.ts";
 import { Rounds } from "./rounds.ts";
@@ -13,6 +13,7 @@ export interface RetentionOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly audit: Pick<AuditStore, "removeExpired">;
+  readonly stats: Pick<StatsStore, "removeExpired">;
   /** How long events stay; without it, for good. */
   readonly retentionMs: number | undefined;
   /** How long it is kept who changed what; 0 for good. */
@@ -32,9 +33,9 @@ const PAUSE_FACTOR = 4;
 const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 1_000;
 
-/** Removes events and kept changes that are too old, in rounds of small steps: nothing that any of several nodes would keep. */
+/** Removes events, kept changes and figures that are too old, in rounds of small steps: nothing that any of several nodes would keep. */
 export function createRetention(options: RetentionOptions): Rounds {
-  const { events, audit, node, clock, logger, retentionMs, auditMs } = options;
+  const { events, audit, stats, node, clock, logger, retentionMs, auditMs } = options;
   /** All events before this time were scanned; those still there had an unfinished delivery then. */
   let scannedBeforeMs: number | undefined;
   let scannedAllMs = 0;
@@ -45,6 +46,11 @@ export function createRetention(options: RetentionOptions): Rounds {
     const beforeMs = clock.now() - auditMs;
     const step = (): Promise<number> => inStep(() => audit.removeExpired(beforeMs), stopping);
     while (!stopping.aborted && (await isAgreed("retention.audit")) && (await step()) > 0);
+  }
+
+  async function removeStats(stopping: AbortSignal): Promise<void> {
+    const step = (): Promise<number> => inStep(() => stats.removeExpired(clock.now()), stopping);
+    while (!stopping.aborted && (await step()) > 0);
   }
 
   async function removeEvents(olderThanMs: number, stopping: AbortSignal): Promise<void> {
@@ -92,6 +98,7 @@ export function createRetention(options: RetentionOptions): Rounds {
       if (!hadDuties) return;
       if (retentionMs !== undefined) await removeEvents(retentionMs, stopping);
       if (auditMs > 0) await removeAudit(stopping);
+      await removeStats(stopping);
     },
     failed: "Removing old events failed; it is tried again in a while.",
   });

@@ -88,6 +88,7 @@ export interface Service {
 export function createService(options: ServiceOptions): Service {
   const { version, instance, server, offThread, streamed, metrics, environment, ...shared } = options;
   const { store, clock, logger, background } = shared;
+  const startedMs = clock.now();
   const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
   const tokens = new TokenCache(store, clock, logger);
   const payloads = new PayloadValidator(offThread);
@@ -108,7 +109,7 @@ export function createService(options: ServiceOptions): Service {
     pid: process.pid,
     version,
     status: background.engine === undefined ? "visiting" : "serving",
-    started_at: toIso(shared.stats.startedMs),
+    started_at: toIso(startedMs),
     seen_at: toIso(clock.now()),
     shards: SHARDS,
     leaving: 0,

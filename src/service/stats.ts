@@ -1,10 +1,9 @@
-import { type EvregError, messageOf } from "../domain/error.ts";
+import type { EvregError } from "../domain/error.ts";
 import {
   type ActionFigures,
   BACKLOG_CAUSES,
   type Figures,
   floorTo,
-  MINUTE_MS,
   type Stats,
   STATS_LIMITS,
   STATS_QUERY,
@@ -14,12 +13,9 @@ import {
   type StatsQuery,
   type StatsSeries,
   type SubscriptionFigures,
-  TEN_SECONDS_MS,
 } from "../domain/stats/stats.ts";
 import { type Clock, toIso } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
-import type { RefusedCount, StatsPiece, StatsSelection, StatsStore, StatsSubject } from "../store/history.ts";
-import { Rounds } from "./rounds.ts";
+import type { StatsPiece, StatsSelection, StatsSubject } from "../store/history.ts";
 import { malformedField } from "../domain/request.ts";
 import { Tally } from "../domain/stats/tally.ts";
 import type { Answer } from "../evreg.ts";
@@ -28,111 +24,12 @@ import type { Access } from "./auth.ts";
 import type { Store } from "../store/store.ts";
 import { checkQuery } from "./requests.ts";
 
-interface RecorderParts {
-  readonly store: Pick<StatsStore, "countRefused" | "removeExpired">;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
-
-/** It waits so long after the end of a minute, so that the minute is over by any clock. */
-const DELAY_MS = 250;
-/** Steps of removing in a minute: of 200,000 rows. */
-const MAX_REMOVALS = 400;
-/** What is refused counts for no action once there are so many. */
-const MAX_REFUSED = 10_000;
-
-/**
- * Counts what is refused, of which nothing else is stored: in memory until a minute is over, or figures are read. It also has the
- * store remove what is too old.
- */
-export class StatsRecorder {
-  readonly #parts: RecorderParts;
-  #refused = new Map<string, RefusedCount>();
-  readonly #failures = new WeakSet<object>();
-  readonly startedMs: number;
-  readonly #rounds: Rounds;
-  #writing: Promise<void> = Promise.resolve();
-
-  constructor(parts: RecorderParts) {
-    this.#parts = parts;
-    this.startedMs = parts.clock.now();
-    const { clock, logger } = parts;
-    this.#rounds = new Rounds({
-      clock,
-      logger,
-      waitMs() {
-        const nowMs = clock.now();
-        return floorTo(nowMs, MINUTE_MS) + MINUTE_MS + DELAY_MS - nowMs;
-      },
-      work: (stopping) => this.#round(stopping),
-      failed: "Old figures could not be removed; it is tried again in a minute.",
-    });
-  }
-
-  /**
-   * Counts each failure once, by whoever comes first.
-   * @param action of which the event is, if that is known
-   */
-  refused(failure: object, action = ""): void {
-    if (this.#failures.has(failure)) return;
-    this.#failures.add(failure);
-    this.#add({ atMs: floorTo(this.#parts.clock.now(), TEN_SECONDS_MS), action, count: 1 });
-  }
-
-  #add({ atMs, action, count }: RefusedCount): void {
-    const counted = this.#refused.size < MAX_REFUSED ? action : "";
-    const key = `${atMs} ${counted}`;
-    const before = this.#refused.get(key)?.count ?? 0;
-    this.#refused.set(key, { atMs, action: counted, count: before + count });
-  }
-
-  /** Writes what was refused. Never rejects: where the store takes no writes, that is kept until it does. */
-  writeRefused(): Promise<void> {
-    this.#writing = this.#writeRefused(this.#writing);
-    return this.#writing;
-  }
-
-  async #writeRefused(before: Promise<void>): Promise<void> {
-    await before;
-    if (this.#refused.size === 0) return;
-    const counts = [...this.#refused.values()];
-    this.#refused = new Map();
-    try {
-      await this.#parts.store.countRefused(counts);
-    } catch (error) {
-      for (const count of counts) this.#add(count);
-      this.#parts.logger.debug(
-        { error: messageOf(error) },
-        "Figures could not be stored; they are stored with the next ones.",
-      );
-    }
-  }
-
-  start(): void {
-    this.#rounds.start();
-  }
-
-  /** Safe to call twice. */
-  async stop(): Promise<void> {
-    await this.#rounds.stop();
-    await this.writeRefused();
-  }
-
-  async #round(stopping: AbortSignal): Promise<void> {
-    await this.writeRefused();
-    const { store, clock } = this.#parts;
-    for (let removals = 0; !stopping.aborted && removals < MAX_REMOVALS; removals += 1) {
-      if ((await store.removeExpired(clock.now())) === 0) return;
-    }
-  }
-}
-
 /** Tallies by the starts of steps, or by the rowids of actions or subscriptions. */
 type Tallies = Map<number, Tally>;
 
 /** Answers figures over time, from what is stored of them. */
 export async function readStats(
-  { store, clock, stats }: { store: Pick<Store, "queue" | "stats">; clock: Clock; stats: StatsRecorder },
+  { store, clock }: { store: Pick<Store, "queue" | "stats">; clock: Clock },
   access: Access,
   query: StatsQuery = {},
 ): Promise<Answer<Stats>> {
@@ -142,7 +39,6 @@ export async function readStats(
   const nowMs = clock.now();
   const toMs = floorTo(nowMs, stepMs) + stepMs;
   const fromMs = toMs - lengthMs;
-  await stats.writeRefused();
   const starts = Array.from({ length: lengthMs / stepMs }, (_, index) => fromMs + index * stepMs);
   const [unfinished, ofSteps, ofSubjects] = await Promise.all([
     store.queue.backlog(
@@ -199,7 +95,6 @@ function seriesOf(steps: readonly Tally[]): StatsSeries {
   const column = <T>(valueOf: (figures: Figures) => T): readonly T[] => figures.map(valueOf);
   return {
     published: column(({ published }) => published),
-    refused: column(({ refused }) => refused),
     delivered: column(({ delivered }) => delivered),
     failed_attempts: column(({ failed_attempts: failed }) => failed),
     failed: column(({ failed }) => failed),

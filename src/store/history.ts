@@ -95,14 +95,6 @@ export interface AuditSelection {
   readonly after?: number;
 }
 
-export interface RefusedCount {
-  /** A time within the ten seconds in which the requests came. */
-  readonly atMs: number;
-  /** The action is `""` for requests that name none that is known. */
-  readonly action: string;
-  readonly count: number;
-}
-
 /** Says whose figures are read; where nothing is named, those of everything. */
 export interface StatsSelection {
   readonly applications?: readonly string[] | undefined;
@@ -150,7 +142,6 @@ export interface StatsSubject {
 
 /** Figures over time. Events, attempts and deliveries are counted in the transactions that store them. */
 export interface StatsStore {
-  countRefused(counts: readonly RefusedCount[]): Promise<void>;
   /** Answers what was counted. */
   figures(query: StoredStatsQuery): Promise<readonly CountedFigure[]>;
   subjects(query: StatsSubjects): Promise<readonly StatsSubject[]>;

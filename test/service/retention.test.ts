@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { EvregError } from "../../src/domain/error.ts";
+import { floorTo } from "../../src/domain/stats/stats.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { createRetention } from "../../src/service/retention.ts";
 import type { Rounds } from "../../src/service/rounds.ts";
@@ -48,6 +50,7 @@ describe("removing old events", () => {
       logger: log,
       retentionMs: HOUR_MS,
       audit: store.audit,
+      stats: store.stats,
       auditMs: 0,
     });
   }
@@ -241,16 +244,20 @@ describe("removing old events", () => {
   });
 });
 
-it("kept changes go once they are too old, and no others", async () => {
+it("kept changes and figures go once they are too old, and no others", async () => {
   const local = await openLocalService();
   const { evreg, store, clock } = local;
   const create = (action: string) => evreg.actions.create({ action, application: "a", schemata: {} });
   const names = async (): Promise<string[]> => (await evreg.audit.list()).data.map(({ name }) => name);
   await create("old");
+  await evreg.events.publish({ action: "old", payload: RawJson.fromValue({}) });
+  const pieces = [{ spanMs: HOUR_MS, startMs: floorTo(clock.now(), HOUR_MS) }];
+  const figures = async (): Promise<number> => (await store.stats.figures({ by: "start", pieces })).length;
+  expect(await figures()).toBe(1);
   await clock.advance(89 * DAY_MS);
   await create("new");
-  const { events, audit } = store;
-  const options = { events, audit, clock, logger: silentLogger, retentionMs: undefined };
+  const { events, audit, stats } = store;
+  const options = { events, audit, stats, clock, logger: silentLogger, retentionMs: undefined };
   const retention = createRetention({ ...options, node: SOLE_NODE, auditMs: 90 * DAY_MS });
   retention.start();
   await retention.stop();
@@ -259,6 +266,8 @@ it("kept changes go once they are too old, and no others", async () => {
   const later = createRetention({ ...options, node: SOLE_NODE, auditMs: 90 * DAY_MS });
   later.start();
   await expect.poll(names).toEqual(["new"]);
+  // Steps have pauses between them.
+  await expect.poll(() => clock.advance(1_000).then(figures)).toBe(0);
   await later.stop();
   await local.close();
 });

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Stats, StatsQuery } from "../../src/domain/stats/stats.ts";
 import { LOCAL_OWNER, type Principal } from "../../src/domain/token.ts";
 import { Access } from "../../src/service/auth.ts";
-import { readStats, StatsRecorder } from "../../src/service/stats.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
+import { readStats } from "../../src/service/stats.ts";
 import type { AttemptResult } from "../../src/store/queue.ts";
 import { newAction, newEvent, newSubscription } from "../contract/harness.ts";
 import { claimRequest } from "../support/claim-request.ts";
@@ -22,7 +21,6 @@ function shown(column: readonly (number | null)[]): Record<number, number | null
 
 describe("figures over time", () => {
   let local: LocalService;
-  let recorder: StatsRecorder;
   let ids: number[];
 
   beforeEach(async () => {
@@ -37,22 +35,11 @@ describe("figures over time", () => {
     // What is delivered below was published long before.
     await publish("a", 200);
     local.clock.pass(20 * DAY_MS);
-    start();
   });
-  afterEach(async () => {
-    await recorder.stop();
-    await local.close();
-  });
-
-  /** What a server does when it starts. */
-  function start(): void {
-    const { store, clock } = local;
-    recorder = new StatsRecorder({ store: store.stats, clock, logger: silentLogger });
-    recorder.start();
-  }
+  afterEach(() => local.close());
 
   const read = async (query: StatsQuery, principal: Principal = LOCAL_OWNER): Promise<Stats> =>
-    (await readStats({ ...local, stats: recorder }, new Access(principal), query)).data;
+    (await readStats(local, new Access(principal), query)).data;
 
   async function publish(action: string, count: number): Promise<void> {
     await local.evreg.events.publishBatch(
@@ -105,7 +92,6 @@ describe("figures over time", () => {
     const { totals, series } = await read({ range: "7d" });
     expect(totals).toEqual({
       published: 195,
-      refused: 0,
       delivered: 65,
       failed_attempts: 7,
       failed: 7,
@@ -122,30 +108,13 @@ describe("figures over time", () => {
     expect(application.totals).toMatchObject({ published: 0, failed: 7 });
   });
 
-  it("survive a stop", async () => {
-    await publish("a", 5);
-    await local.clock.advance(90 * SECOND_MS);
-    await publish("a", 7);
-    recorder.refused({}, "a");
-    await recorder.stop();
-    await local.clock.advance(3 * HOUR_MS);
-    start();
-    await publish("a", 1);
-    await local.clock.advance(MINUTE_MS);
-    const { series, totals } = await read({ range: "24h" });
-    expect(totals).toMatchObject({ published: 13, refused: 1 });
-    expect(shown(series.published)).toEqual({ [-36]: 12, 0: 1 });
-  });
-
-  it("have all that was stored, by every range, after an end without a stop", async () => {
+  it("have all that was stored, by every range", async () => {
     let published = 0;
     for (const endSecond of [5, 34, 7]) {
       await publish("a", 100);
       await deliver(0);
       published += 100;
       await local.clock.advance(endSecond * SECOND_MS);
-      const killed = recorder;
-      start();
       for (let minute = 0; minute < 3; minute += 1) {
         await publish("a", 7);
         await deliver(0);
@@ -158,7 +127,6 @@ describe("figures over time", () => {
         }
         await local.clock.advance(MINUTE_MS);
       }
-      await killed.stop();
     }
     expect((await read({ range: "1h" })).totals).toMatchObject({ published: 363, delivered: 12 });
   });
@@ -171,35 +139,13 @@ describe("figures over time", () => {
     expect(totals).toMatchObject({ failed_attempts: 1, failed: 1 });
   });
 
-  it("lose no refused request to a store that takes no writes for a while", async () => {
-    await recorder.stop();
-    const { store, clock } = local;
-    let isFull = true;
-    const failing = {
-      ...store.stats,
-      countRefused: (counts: Parameters<typeof store.stats.countRefused>[0]) =>
-        isFull ? Promise.reject(new Error("the disk is full")) : store.stats.countRefused(counts),
-    };
-    recorder = new StatsRecorder({ store: failing, clock, logger: silentLogger });
-    const failure = new Error("refused");
-    for (const each of [failure, failure, new Error("another")]) recorder.refused(each, "b");
-    expect((await read({})).totals.refused).toBe(0);
-    isFull = false;
-    await clock.advance(20 * SECOND_MS);
-    const { totals, series } = await read({ action: "b" });
-    expect(totals.refused).toBe(2);
-    expect(shown(series.refused.slice(-3))).toEqual({ [-2]: 2 });
-  });
-
   it("agree with their rows after the clock was set back", async () => {
     await publish("a", 2);
     await local.clock.advance(3 * HOUR_MS + 30 * MINUTE_MS);
     await publish("a", 5);
     await local.clock.advance(2 * MINUTE_MS);
     for (const backMs of [20 * MINUTE_MS, 2 * HOUR_MS]) {
-      await recorder.stop();
       local.clock.set(local.clock.now() - backMs);
-      start();
       await publish("a", 1);
       for (const range of ["24h", "7d"] as const) {
         const { totals, rows } = await read({ range, by: "action" });

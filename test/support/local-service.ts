@@ -15,7 +15,6 @@ import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { eventLoop } from "../../src/runtime/yielding.ts";
-import { StatsRecorder } from "../../src/service/stats.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -97,7 +96,6 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   });
   const published = new PublishCounts();
   const streamed = new StreamCounts();
-  const stats = new StatsRecorder({ store: store.stats, clock, logger });
   const version = "0.0.0-test";
   let metrics: ReturnType<typeof createMetrics> | undefined;
   const sources = {
@@ -142,7 +140,6 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     schemaProducts: offThread,
     streamed,
     counts: published,
-    stats,
     // Not made before it is asked for: it watches the event loop from then on.
     metrics: () => (metrics ??= createMetrics(sources)).metrics(),
     environment: () => ({

@@ -29,7 +29,6 @@ const CAUSES: Readonly<Record<BacklogCause, string>> = {
 export const STATS_RECORD: readonly Column<Stats>[] = [
   { title: "Range", value: ({ range, from }) => `${range}, since ${from}` },
   { title: "Published", value: ({ totals, range }) => perMinute(totals.published, range) },
-  { title: "Refused", value: ({ totals }) => totals.refused },
   { title: "Delivered", value: ({ totals, range }) => perMinute(totals.delivered, range) },
   { title: "Failed attempts", value: ({ totals }) => failedAttempts(totals) },
   {
@@ -85,7 +84,6 @@ const FIGURES: readonly Column<Figures>[] = [
 export const ACTION_FIGURES: readonly Column<ActionFigures>[] = [
   { title: "ACTION", value: ({ action }) => action, shrinkTo: 12, keepWhole: true },
   { title: "PUBLISHED", value: ({ published }) => published, align: "right" },
-  { title: "REFUSED", value: ({ refused }) => refused, align: "right", dropOrder: 1 },
   ...FIGURES,
   { title: "LAST PUBLISHED", value: ({ last_published_at: last }) => last, time: true, dropOrder: 2 },
 ];

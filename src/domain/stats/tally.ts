@@ -3,10 +3,9 @@ import type { Figures, Percentiles } from "./stats.ts";
 /** What is counted. The last two are followed by their buckets, see `bucketOf`. */
 export const MEASURE = {
   published: 0,
-  refused: 1,
-  delivered: 2,
-  failedAttempts: 3,
-  failed: 4,
+  delivered: 1,
+  failedAttempts: 2,
+  failed: 3,
   latency: 256,
   /** An attempt, delivered or not, by how long it took. */
   attempt: 512,
@@ -16,7 +15,7 @@ export const MEASURE = {
 export type MeasureCounts = Record<string, number>;
 
 /** What is counted without a time, at the places of its measures. */
-const COUNTED = ["published", "refused", "delivered", "failed_attempts", "failed"] as const;
+const COUNTED = ["published", "delivered", "failed_attempts", "failed"] as const;
 
 /** What is added up to figures. */
 export class Tally {

@@ -56,8 +56,8 @@ export interface WriteOperation<C = unknown, R = unknown> {
   /** About how many rows a call writes. */
   readonly rows: number;
   /**
-   * When a write must be on the disk. It is `later` for writes that a power cut may undo: they give nothing an id, what was
-   * claimed is due again after any end, and of refused requests only the count may be lost.
+   * When a write must be on the disk. It is `later` for writes that a power cut may undo: they give nothing an id, and what was
+   * claimed is due again after any end.
    */
   readonly durable: Durable;
   /** Whether all calls of a batch are done together, see `joined`. */

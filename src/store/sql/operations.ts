@@ -134,7 +134,6 @@ export const OPERATIONS = {
     removeExpired: write(removeAudit, { rows: MAX_REMOVED_ROWS }),
   },
   stats: {
-    countRefused: write(stats.countRefused, { durable: "later" }),
     figures: longRead(stats.readFigures),
     subjects: longRead(stats.statsSubjects),
     removeExpired: write(stats.removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),

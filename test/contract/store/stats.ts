@@ -11,7 +11,7 @@ const PIECES = Array.from({ length: 12 }, (_, index) => ({ spanMs: 10_000, start
 export function statsSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  /** Two events of one action, one delivered and one failed for good, and three refusals. */
+  /** Two events of one action, one delivered and one failed for good. */
   async function happen(): Promise<{ action: string; subscription: number }> {
     const action = await on.action();
     const { rowid } = await on.subscription(action, { maxRetries: 0 });
@@ -19,7 +19,6 @@ export function statsSuite(open: OpenStore): void {
     const { claims } = await on.claim();
     await on.finish(claims[0]!, "delivered", { statusCode: 200, latencyMs: 40 });
     await on.finish(claims[1]!, "failed", { statusCode: 500 });
-    await on.stats.countRefused([{ atMs: FINISHED, action: action.action, count: 3 }]);
     return { action: action.action, subscription: rowid };
   }
 
@@ -30,8 +29,8 @@ export function statsSuite(open: OpenStore): void {
       (tallies[key] ??= new Tally()).add(counts);
     }
     const shown = Object.entries(tallies).map(([key, tally]) => {
-      const { published, refused, delivered, failed_attempts, failed } = tally.figures();
-      return [key, [published, refused, delivered, failed_attempts, failed]] as const;
+      const { published, delivered, failed_attempts, failed } = tally.figures();
+      return [key, [published, delivered, failed_attempts, failed]] as const;
     });
     return Object.fromEntries(shown);
   }
@@ -46,18 +45,18 @@ export function statsSuite(open: OpenStore): void {
 
   it("are counted in each span of time", async () => {
     await happen();
-    expect(await figures()).toEqual({ [NOW]: [2, 0, 0, 0, 0], [FINISHED - 1_000]: [0, 3, 1, 1, 1] });
+    expect(await figures()).toEqual({ [NOW]: [2, 0, 0, 0], [FINISHED - 1_000]: [0, 1, 1, 1] });
     for (const spanMs of [5 * MINUTE_MS, 60 * MINUTE_MS]) {
       const pieces = [{ spanMs, startMs: NOW }];
-      expect(await figures({ pieces })).toEqual({ [NOW]: [2, 3, 1, 1, 1] });
+      expect(await figures({ pieces })).toEqual({ [NOW]: [2, 1, 1, 1] });
     }
   });
 
   it("add up by action and by subscription, with how long things took", async () => {
     const { action, subscription } = await happen();
     const [{ id } = { id: 0 }] = await on.stats.subjects({ by: "action", first: [], action, limit: 1 });
-    expect((await figures({ by: "action" }))[id]).toEqual([2, 3, 1, 1, 1]);
-    expect(await figures({ by: "subscription" })).toEqual({ [subscription]: [0, 0, 1, 1, 1] });
+    expect((await figures({ by: "action" }))[id]).toEqual([2, 1, 1, 1]);
+    expect(await figures({ by: "subscription" })).toEqual({ [subscription]: [0, 1, 1, 1] });
     const counted = await on.stats.figures({ by: "subscription", pieces: PIECES });
     expect(counted).toMatchObject([{ key: subscription, lastError: "500" }]);
     const [{ counts } = { counts: {} }] = counted;

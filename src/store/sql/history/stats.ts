@@ -1,13 +1,7 @@
 import { floorTo, STATS_SPANS, TEN_SECONDS_MS } from "../../../domain/stats/stats.ts";
 import { bucketOf, MEASURE, type MeasureCounts } from "../../../domain/stats/tally.ts";
 import type { AttemptResult } from "../../queue.ts";
-import type {
-  CountedFigure,
-  RefusedCount,
-  StoredStatsQuery,
-  StatsSubject,
-  StatsSubjects,
-} from "../../history.ts";
+import type { CountedFigure, StoredStatsQuery, StatsSubject, StatsSubjects } from "../../history.ts";
 import { matchOf } from "../catalog/matching.ts";
 import type { ReadPart } from "../operation.ts";
 import type { Sql, SqlValue } from "../sql.ts";
@@ -99,16 +93,6 @@ export async function countFailed(sql: Sql, deliveryIds: readonly number[], nowM
   const counts = new StatsCounts();
   for (const { action, subscription, count } of failed) {
     counts.add(nowMs, [action, subscription], MEASURE.failed, count);
-  }
-  await counts.write(sql);
-}
-
-export async function countRefused(sql: Sql, refused: readonly RefusedCount[]): Promise<void> {
-  const counts = new StatsCounts();
-  for (const { atMs, action, count } of refused) {
-    const id =
-      (await sql.value<number | undefined>("SELECT rowid FROM action WHERE action = ?", action)) ?? 0;
-    counts.add(atMs, [id, 0], MEASURE.refused, count);
   }
   await counts.write(sql);
 }

@@ -17,18 +17,9 @@ const FILTERS: readonly FilterName[] = [
   { name: "application", example: "billing" },
   { name: "state", example: "deprecated", values: ["active", "deprecated", "retired"] },
 ];
-const REFUSED = "Refused 24 h";
 const BY_NAME = "Action";
 const STATS_PATH = "/v1/stats?range=24h&by=action&limit=1000";
 const STATS_EVERY_MS = 30_000;
-
-/** Narrow screens have no room to say of when. */
-const inLastDay = (what: string) => (
-  <>
-    {what}
-    <span class="hide-s"> 24 h</span>
-  </>
-);
 
 /** What is known of an action's last day; `undefined` while nothing is. */
 type FiguresOf = (action: string) => ActionFigures | undefined;
@@ -59,7 +50,12 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
   { head: "Revision", right: true, wide: true, cell: ({ revision }) => revision },
   {
     head: "Published 24 h",
-    top: inLastDay("Published"),
+    // Narrow screens have no room to say of when.
+    top: (
+      <>
+        Published<span class="hide-s"> 24 h</span>
+      </>
+    ),
     right: true,
     sort: "descending",
     cell: ({ action }) =>
@@ -70,13 +66,6 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
       ) : (
         countOf(figuresOf(action)?.published)
       ),
-  },
-  {
-    head: REFUSED,
-    top: inLastDay("Refused"),
-    right: true,
-    sort: "descending",
-    cell: ({ action }) => <span class="warn-text">{countOf(figuresOf(action)?.refused)}</span>,
   },
   {
     head: "Last published",
@@ -92,7 +81,7 @@ const countOf = (count = 0) => (count === 0 ? NONE : numberText(count));
 /** What comes first by the column of that head; by name where they are alike. */
 function worthOf(head: string, figures: ActionFigures | undefined): number {
   if (head === "Last published") return Date.parse(figures?.last_published_at ?? "") || 0;
-  return (head === REFUSED ? figures?.refused : figures?.published) ?? 0;
+  return figures?.published ?? 0;
 }
 
 function matches(action: Action, query: Route["query"]): boolean {
@@ -140,14 +129,6 @@ export function ActionList({ route }: { readonly route: Route }) {
       keyOf={({ action }) => action}
       link={({ action }) => linkTo(["actions", action])}
       heading={<Head title="Actions" acts={maySome("write") && create} />}
-      note={
-        sorted === REFUSED && (
-          <p class="soft">
-            Refused events are counted, and not kept. Why stands in the answer to whoever published, and in
-            the server's log.
-          </p>
-        )
-      }
       over={
         sortedActions !== undefined &&
         sortedActions.length > 0 &&

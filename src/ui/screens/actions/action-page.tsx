@@ -23,7 +23,6 @@ import { Revisions } from "./revisions.tsx";
 import { usedFields } from "./schema-diff.ts";
 
 const EVERY_MS = 10_000;
-const WHY_REFUSED = "Why stands in the answer to whoever published, and in the server's log";
 
 const PARTS = [
   { path: undefined, title: "Schema", view: SchemaOf },
@@ -85,20 +84,8 @@ function ActionHead(props: {
 }) {
   const { action, subscribers, totals } = props;
   const { action: name, application, compatibility, compatibility_against: against, successor } = action;
-  const refused = totals !== undefined && totals.refused > 0 && (
-    <>
-      ,{" "}
-      <a class="warn-text" href={linkTo(["actions"], { sort: "Refused 24 h" })} title={WHY_REFUSED}>
-        {numberText(totals.refused)} refused
-      </a>
-    </>
-  );
-  const published = totals !== undefined && !isReservedName(name) && (
-    <>
-      {numberText(totals.published)} published
-      {refused}
-    </>
-  );
+  const published =
+    totals !== undefined && !isReservedName(name) && `${numberText(totals.published)} published`;
   return (
     <Head
       title={name}

@@ -29,15 +29,7 @@ export function StatStrip({ stats }: { readonly stats: Stats }) {
   return (
     <dl class="figures">
       {figure("Delivered", numberText(totals.delivered), rate(totals.delivered))}
-      {figure(
-        "Published",
-        numberText(totals.published),
-        totals.refused === 0 ? (
-          rate(totals.published)
-        ) : (
-          <a href={linkTo(["actions"], { sort: "Refused 24 h" })}>{numberText(totals.refused)} refused</a>
-        ),
-      )}
+      {figure("Published", numberText(totals.published), rate(totals.published))}
       {figure(
         "Failed attempts",
         share === null ? "–" : percentText(share),
