@@ -11,7 +11,6 @@ import { TextWitness } from "../patterns/search.ts";
 import { compilePatternsSteps, readSchema } from "../read.ts";
 import { CounterexampleSearch } from "./counterexamples.ts";
 import { matches } from "../validate/evaluate.ts";
-import type { Violation } from "./obligation.ts";
 import { InclusionProver } from "./prover.ts";
 import { breakKey, breakOf, type BreakSide } from "./report.ts";
 import type { SchemaNode } from "../node.ts";
@@ -51,7 +50,7 @@ export function compare(
   const breaks: SchemaBreak[] = [];
   let [total, taken] = [0, 0];
   for (const side of sides) {
-    const result = new Comparison(side, oldRoot, nextRoot, texts).run(steps);
+    const result = compareFor({ side, old: oldRoot, next: nextRoot }, texts, steps);
     breaks.push(...result.breaks);
     total += result.total;
     taken += result.steps;
@@ -65,82 +64,57 @@ function rootOf(schemata: Schemata): SchemaNode {
   return document.root;
 }
 
-type Counterexample = { readonly value: unknown } | undefined;
-
-class Comparison {
-  readonly #side: BreakSide;
-  readonly #old: SchemaNode;
-  readonly #next: SchemaNode;
-  readonly #texts: TextWitness;
-
-  constructor(side: BreakSide, old: SchemaNode, next: SchemaNode, texts: TextWitness) {
-    this.#side = side;
-    this.#old = old;
-    this.#next = next;
-    this.#texts = texts;
-  }
-
-  run(maxSteps: number): ComparisonResult {
-    const side = this.#side;
-    budget.left = maxSteps;
-    const violations = this.#violations();
-    const proving = maxSteps - budget.left;
-    const distinct = new Map(violations?.map((violation) => [breakKey(side, violation), violation]));
-    const listed = [...distinct.values()].slice(0, MAX_BREAKS);
-    budget.left = COUNTEREXAMPLE_STEPS;
-    const examples = this.#counterexamples(listed);
-    const searching = COUNTEREXAMPLE_STEPS - budget.left;
-    const breaks = listed.map((violation, index) => breakOf(side, violation, examples[index]));
-    if (distinct.size > listed.length) breaks.push(manyMore(side, distinct.size - listed.length));
-    if (violations === undefined) breaks.push(tooLong(side));
-    return {
-      breaks,
-      total: distinct.size + (violations === undefined ? 1 : 0),
-      steps: proving + searching,
-    };
-  }
-
-  /** What the one schema allows and the other does not; `undefined` where that takes too many steps. */
-  #violations(): readonly Violation[] | undefined {
-    const [old, next] = [this.#old, this.#next];
-    const [left, right] = this.#side === "producer" ? [old, next] : [next, old];
-    try {
-      return new InclusionProver(this.#side, old, this.#texts).compare(left, right);
-    } catch (error) {
-      if (!isTooMuch(error)) throw error;
-      return undefined;
-    }
-  }
-
-  /** Looks for a payload that proves each violation. */
-  #counterexamples(violations: readonly Violation[]): readonly Counterexample[] {
-    const search = new CounterexampleSearch(this.#side, this.#texts);
-    const counterexamples: Counterexample[] = [];
-    try {
-      for (const violation of violations)
-        counterexamples.push(this.#counterexample(search.payloads(violation)));
-    } catch (error) {
-      if (!isTooMuch(error)) throw error;
-    }
-    return counterexamples;
-  }
-
-  #counterexample(payloads: Iterable<unknown>): Counterexample {
-    const [old, next] = [this.#old, this.#next];
-    for (const value of payloads) {
-      const shows =
-        this.#side === "producer"
-          ? matches(old, value) && !matches(next, value)
-          : matches(next, value) && !matches(old, value) && !matches(old, value, true);
-      if (shows) return { value };
-    }
-    return undefined;
-  }
+/** The two schemas, and for whom a change from one to the other is looked at. */
+interface ComparedSide {
+  readonly side: BreakSide;
+  readonly old: SchemaNode;
+  readonly next: SchemaNode;
 }
 
-/** Out of steps, or of stack: references chained hundreds deep take much of it. */
-function isTooMuch(error: unknown): boolean {
-  return error instanceof StepsExceeded || error instanceof RangeError;
+function compareFor(compared: ComparedSide, texts: TextWitness, maxSteps: number): ComparisonResult {
+  const { side, old, next } = compared;
+  const [left, right] = side === "producer" ? [old, next] : [next, old];
+  budget.left = maxSteps;
+  const violations = unlessTooMuch(() => new InclusionProver(side, old, texts).compare(left, right));
+  const proving = maxSteps - budget.left;
+  const distinct = new Map(violations?.map((violation) => [breakKey(side, violation), violation]));
+  const listed = [...distinct.values()].slice(0, MAX_BREAKS);
+  budget.left = COUNTEREXAMPLE_STEPS;
+  const search = new CounterexampleSearch(side, texts);
+  const breaks = listed.map((violation) => {
+    const example = unlessTooMuch(() => counterexample(compared, search.payloads(violation)));
+    return breakOf(side, violation, example);
+  });
+  const searching = COUNTEREXAMPLE_STEPS - budget.left;
+  if (distinct.size > listed.length) breaks.push(manyMore(side, distinct.size - listed.length));
+  if (violations === undefined) breaks.push(tooLong(side));
+  const total = distinct.size + (violations === undefined ? 1 : 0);
+  return { breaks, total, steps: proving + searching };
+}
+
+/** The first of some payloads that proves a break. */
+function counterexample(
+  { side, old, next }: ComparedSide,
+  payloads: Iterable<unknown>,
+): { readonly value: unknown } | undefined {
+  for (const value of payloads) {
+    const shows =
+      side === "producer"
+        ? matches(old, value) && !matches(next, value)
+        : matches(next, value) && !matches(old, value) && !matches(old, value, true);
+    if (shows) return { value };
+  }
+  return undefined;
+}
+
+/** `undefined` where it takes too many steps or too much stack: references chained hundreds deep take much of it. */
+function unlessTooMuch<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof StepsExceeded || error instanceof RangeError)) throw error;
+    return undefined;
+  }
 }
 
 function manyMore(side: BreakSide, count: number): SchemaBreak {

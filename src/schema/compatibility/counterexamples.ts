@@ -1,10 +1,9 @@
 import { NOT_FOUND, ValueMaker } from "../generate/value-maker.ts";
 import { type JsonObject, typesAbout } from "../keywords.ts";
-import { spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { boundsOf, containsValue } from "./bounds.ts";
 import type { Conjunction, Literals } from "./conjunction.ts";
-import { matches, matchesKeyword } from "../validate/evaluate.ts";
+import { matchesKeyword } from "../validate/evaluate.ts";
 import { unlistedNames } from "./object-rules.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
 import { SchemaNode } from "../node.ts";
@@ -13,10 +12,8 @@ import { areDisjoint } from "./unions.ts";
 const MAX_LOCAL = 60;
 const MAX_EMBEDDED = 4;
 const MAX_OPTIONAL = 12;
-const MAX_ITEMS = 300;
 /** Branches of a `oneOf` that are tried together with each other. */
 const MAX_OVERLAPS = 8;
-const STEPS_PER_ITEM = 12;
 
 /** Looks for payloads that prove a violation: with a value at its location that only the left side allows. */
 export class CounterexampleSearch {
@@ -48,7 +45,7 @@ export class CounterexampleSearch {
 
   *#values(violation: Violation, isRefused: (value: unknown) => boolean): Generator {
     const { left } = violation.location;
-    yield* finiteValuesAt(violation.location).filter(isRefused);
+    yield* (boundsOf(left).values ?? []).filter(isRefused);
     yield* this.#beyondLimit(violation);
     yield* this.#search.witnesses(left);
     const optional = left.nodes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
@@ -90,14 +87,6 @@ export class CounterexampleSearch {
         // The new schema still accepts objects with listed members only, and there may be more of them than are tried.
         else if (keyword === "additionalProperties") yield* this.#withUnlistedMember(left, right);
         return;
-      case "propertyNames": {
-        const names =
-          boundsOf(left.name()).values ?? left.nodes.flatMap(({ properties }) => [...properties.keys()]);
-        for (const name of names as string[]) {
-          if (!matches(right.propertyNames!, name)) yield* this.#withMember(left, name);
-        }
-        return;
-      }
       case "oneOf":
         // What more than one branch allows; then what none does.
         for (const [index, branch] of right.oneOf.slice(0, MAX_OVERLAPS).entries()) {
@@ -109,9 +98,6 @@ export class CounterexampleSearch {
         return;
       case "not":
         yield* witnesses({ nodes: [right.not!] });
-        return;
-      case "contains":
-        yield* this.#list(left, Math.max(1, boundsOf(left).minItems), { negated: [right.contains!] });
         return;
       default:
     }
@@ -126,21 +112,6 @@ export class CounterexampleSearch {
 
   *#withUnlistedMember(left: Conjunction, right: SchemaNode): Generator {
     for (const other of unlistedNames(left, right, this.#texts)) yield* this.#withMember(left, other.name);
-  }
-
-  /** Lists of that length with such items only. */
-  *#list(left: Conjunction, length: number, such: Literals): Generator {
-    if (length > MAX_ITEMS) return;
-    spend(length * STEPS_PER_ITEM);
-    const { unique } = boundsOf(left);
-    const items = new Map<number, unknown>();
-    for (let index = 0; index < length; index++) {
-      const others = unique ? [...items.values()] : [];
-      const item = this.#search.another(left.item(index).with(such), others);
-      if (item === NOT_FOUND) return;
-      items.set(index, item);
-    }
-    yield* this.#search.witnesses(left, items);
   }
 
   /** The smallest payload with the value at the location. */
@@ -166,14 +137,3 @@ const OPPOSITES: Readonly<Record<string, (limit: number) => JsonObject>> = {
   maxItems: (limit) => ({ minItems: limit + 1 }),
   maxProperties: (limit) => ({ minProperties: limit + 1 }),
 };
-
-/** The finite values at the location, or there within finite values around it. */
-function finiteValuesAt({ left, parent, step }: Location): readonly unknown[] {
-  const { values } = boundsOf(left);
-  if (values !== undefined || parent === undefined) return values ?? [];
-  return finiteValuesAt(parent).flatMap((around) => {
-    if (typeof around !== "object" || around === null) return [];
-    if (step === NAME) return Object.keys(around);
-    return Object.hasOwn(around, step) ? [(around as Record<string | number, unknown>)[step]] : [];
-  });
-}

@@ -140,18 +140,7 @@ function namesOnLeft(left: Conjunction): string[] {
 function namesHold(obligation: Obligation, prover: Prover): boolean {
   const { left, right } = obligation;
   if (boundsOf(left).maxProperties === 0) return true;
-  const inner = right.propertyNames!;
-  const others = unlistedNames(left, right, prover.texts);
-  const isClosed = others.every((other) => other.left.types === 0);
-  if (isClosed) {
-    for (const name of namesOnLeft(left)) {
-      if (!mayBeNamed(left, name) || matches(inner, name)) continue;
-      const one = memberObligation(obligation, name, inner);
-      if (!prover.isEmpty(one.left, one)) return false;
-    }
-    return true;
-  }
-  return prover.prove(nameObligation(obligation, inner));
+  return prover.prove(nameObligation(obligation, right.propertyNames!));
 }
 
 /** What must hold for objects that have a member of that name. */
@@ -180,8 +169,6 @@ interface UnlistedNames {
   obligation(around: Obligation, right: SchemaNode): Obligation;
 }
 
-/** With more patterns there are too many combinations of them; less is then known of each name. */
-const MAX_PATTERNS = 4;
 /** Names that hardly any schema lists, for counterexamples. */
 const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 
@@ -195,37 +182,28 @@ export function unlistedNames(left: Conjunction, right: SchemaNode, texts: TextW
   return names;
 }
 
+/** One group for the names that match no pattern, and one for each pattern; a name that matches several is in each of theirs. */
 function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): UnlistedNames[] {
-  const names = boundsOf(left.name());
-  if (names.types === 0 || names.values !== undefined) return [];
+  const { types, values, patterns: namePatterns, minLength, maxLength } = boundsOf(left.name());
+  if (types === 0 || values !== undefined) return [];
   const all = [...left.nodes, right];
   const patterns = [...new Set(all.flatMap((node) => [...node.patternProperties.keys()]))];
-  const group = (name: string | undefined, matched: readonly string[]): UnlistedNames => {
-    const isExact = matched.length === 0 || patterns.length <= MAX_PATTERNS;
+  const isListed = (name: string): boolean => all.some(({ properties }) => properties.has(name));
+  return [[], ...patterns.map((pattern) => [pattern])].flatMap((matched) => {
+    // Of several patterns a name may match others as well, so none stands for the group.
+    const isExact = matched.length === 0 || patterns.length === 1;
+    const usual = UNUSUAL.find((one) => !isListed(one) && fits(all, one, matched) && isName(left, one));
+    let name = isExact ? usual : undefined;
+    if (isExact && usual === undefined) {
+      const notMatching = matched.length === 0 ? patterns : [];
+      const matching = [...namePatterns, ...matched];
+      const text = texts.find({ matching, notMatching, minLength, maxLength });
+      if (text === "none") return [];
+      if (text !== "unknown" && !isListed(text.text)) name = text.text;
+    }
     const inner = new Conjunction({ nodes: left.nodes.flatMap((node) => held(node, matched, isExact)) });
     return { name, matched, left: inner, obligation: obligationFor(name, inner, left) };
-  };
-  if (patterns.length > MAX_PATTERNS) {
-    // A name that matches several is in the group of each of them.
-    return [[], ...patterns.map((pattern) => [pattern])].map((matched) => group(undefined, matched));
-  }
-  const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
-  const unlisted: UnlistedNames[] = [];
-  for (let bits = 0; bits < 1 << patterns.length; bits++) {
-    const matched = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
-    const text = texts.find({
-      matching: [...names.patterns, ...matched],
-      notMatching: patterns.filter((pattern) => !matched.includes(pattern)),
-      minLength: names.minLength,
-      maxLength: names.maxLength,
-    });
-    if (text === "none") continue;
-    const usual = UNUSUAL.find((name) => !listed.has(name) && fits(all, name, matched) && isName(left, name));
-    unlisted.push(
-      group(usual ?? (text !== "unknown" && !listed.has(text.text) ? text.text : undefined), matched),
-    );
-  }
-  return unlisted;
+  });
 }
 
 /**

@@ -1,16 +1,14 @@
 import { isObject, type JsonObject } from "../keywords.ts";
 import { Conjunction } from "../compatibility/conjunction.ts";
-import { finiteValuesOf, typesOf } from "../compatibility/unions.ts";
 import { budget, StepsExceeded } from "../limits.ts";
-import { memoize } from "../memoize.ts";
-import type { SchemaDocument, SchemaNode } from "../node.ts";
+import type { SchemaDocument } from "../node.ts";
 import { TextWitness } from "../patterns/search.ts";
 import { readSchema } from "../read.ts";
 import { compileDocument, type Validator } from "../validate/compile.ts";
 import type { Failure } from "../validate/errors.ts";
 import { TYPE } from "../validate/values.ts";
 import { SeededRandom } from "./seeded-random.ts";
-import { type MinDepths, ValueMaker } from "./value-maker.ts";
+import { ValueMaker } from "./value-maker.ts";
 
 /** What making a payload may cost; test/schema/sample/hostile.test.ts measures the time. */
 const SAMPLE_LIMITS = {
@@ -69,11 +67,7 @@ export class Sampler {
 
   #try(random: SeededRandom, minimalFrom: number): JsonObject | undefined {
     try {
-      const maker = new ValueMaker(this.#texts, {
-        random,
-        minDepths: minDepthsOf(this.#document),
-        minimalFrom,
-      });
+      const maker = new ValueMaker(this.#texts, { random, minimalFrom });
       const root = new Conjunction({ nodes: [this.#document.root], types: TYPE.object });
       for (const payload of maker.witnesses(root)) {
         if (!isObject(payload) || !this.#conforms(payload)) continue;
@@ -91,42 +85,4 @@ export class Sampler {
     if (budget.left >= 0) this.#failure = failure;
     return failure === undefined;
   }
-}
-
-/** Finds the way out of a recursive schema: the branch that ends soonest. */
-const minDepthsOf = memoize(({ nodes }: SchemaDocument): MinDepths => {
-  const minDepths = new Map<SchemaNode, number>();
-  const depthOf = (node: SchemaNode): number => minDepths.get(node) ?? Infinity;
-  // A round can only lower them, and there are no more rounds than levels.
-  for (let changed = true; changed;) {
-    changed = false;
-    for (const node of nodes) {
-      const minDepth = minDepthOf(node, depthOf);
-      if (minDepth >= depthOf(node)) continue;
-      minDepths.set(node, minDepth);
-      changed = true;
-    }
-  }
-  return minDepths;
-});
-
-function minDepthOf(node: SchemaNode, depthOf: (node: SchemaNode) => number): number {
-  if (node.target !== undefined) return depthOf(node.target);
-  if (node.allowsNone) return Infinity;
-  const deepest = (nodes: readonly SchemaNode[]): number => Math.max(0, ...nodes.map(depthOf));
-  const flattest = (nodes: readonly SchemaNode[]): number => Math.min(...nodes.map(depthOf));
-  const types = finiteValuesOf(node) === undefined ? typesOf(node) : TYPE.null;
-  let own = Infinity;
-  if ((types & ~(TYPE.array | TYPE.object)) !== 0) own = 0;
-  if ((types & TYPE.object) !== 0) {
-    const required = node.required.flatMap((name) => node.properties.get(name) ?? []);
-    own = Math.min(own, required.length === 0 ? 0 : 1 + deepest(required));
-  }
-  if ((types & TYPE.array) !== 0) {
-    const minItems = Number(node.value("minItems") ?? 0);
-    const items = minItems === 0 ? [] : (node.tuple?.slice(0, minItems) ?? [node.items ?? []].flat());
-    own = Math.min(own, items.length === 0 ? 0 : 1 + deepest(items));
-  }
-  const unions = [node.anyOf, node.oneOf].filter((branches) => branches.length > 0);
-  return Math.max(own, deepest(node.allOf), ...unions.map(flattest));
 }

@@ -1,8 +1,10 @@
 import { type Bounds, boundsOf, containsValue } from "../compatibility/bounds.ts";
 import type { Alternatives, Conjunction } from "../compatibility/conjunction.ts";
+import { finiteValuesOf, typesOf } from "../compatibility/unions.ts";
 import { matches } from "../validate/evaluate.ts";
 import { isObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
+import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { ANY, NUMBER, TYPE } from "../validate/values.ts";
@@ -15,13 +17,9 @@ export const NOT_FOUND = Symbol("none");
 type Fixed = ReadonlyMap<string | number, unknown>;
 const NONE_FIXED: Fixed = new Map();
 
-/** Levels of the flattest value of each schema, as far as known; infinite where no value ends. */
-export type MinDepths = ReadonlyMap<SchemaNode, number>;
-
 /** What chance does to the values. */
 export interface Variety {
   readonly random: SeededRandom;
-  readonly minDepths: MinDepths;
   /** Values are as short as they may be from this depth on. */
   readonly minimalFrom: number;
 }
@@ -150,10 +148,10 @@ export class ValueMaker {
   /** The branches in the order they are tried: where values are to be short, the flattest first, and endless ones last. */
   #ranked(choice: Alternatives): number[] {
     spend(choice.count);
-    const { random, minDepths } = this.#variety!;
+    const { random } = this.#variety!;
     const rank = (index: number): number => {
       const { nodes = [] } = choice.branch(index);
-      const depth = Math.max(0, ...nodes.map((node) => minDepths.get(node) ?? Infinity));
+      const depth = Math.max(0, ...nodes.map(minDepthOf));
       return depth === Infinity ? ENDLESS : this.#isMinimal ? depth : 0;
     };
     const indexes = random.shuffled(Array.from({ length: choice.count }, (_, index) => index));
@@ -358,4 +356,31 @@ function likelyTypes(types: number, nodes: readonly SchemaNode[]): number {
     if (about !== ANY) hinted |= about;
   }
   return types & hinted || types & ~(TYPE.null | TYPE.array) || types;
+}
+
+/**
+ * Levels of the flattest value of a schema, about: the way out of a recursive one is the branch that ends soonest. Infinite
+ * where no value ends, and what leads back to a schema that is being looked at counts as that.
+ */
+const minDepthOf: (node: SchemaNode) => number = memoize(findMinDepth, { value: Infinity });
+
+function findMinDepth(node: SchemaNode): number {
+  if (node.target !== undefined) return minDepthOf(node.target);
+  if (node.allowsNone) return Infinity;
+  const deepest = (nodes: readonly SchemaNode[]): number => Math.max(0, ...nodes.map(minDepthOf));
+  const flattest = (nodes: readonly SchemaNode[]): number => Math.min(...nodes.map(minDepthOf));
+  const types = finiteValuesOf(node) === undefined ? typesOf(node) : TYPE.null;
+  let own = Infinity;
+  if ((types & ~(TYPE.array | TYPE.object)) !== 0) own = 0;
+  if ((types & TYPE.object) !== 0) {
+    const required = node.required.flatMap((name) => node.properties.get(name) ?? []);
+    own = Math.min(own, required.length === 0 ? 0 : 1 + deepest(required));
+  }
+  if ((types & TYPE.array) !== 0) {
+    const minItems = Number(node.value("minItems") ?? 0);
+    const items = minItems === 0 ? [] : (node.tuple?.slice(0, minItems) ?? [node.items ?? []].flat());
+    own = Math.min(own, items.length === 0 ? 0 : 1 + deepest(items));
+  }
+  const unions = [node.anyOf, node.oneOf].filter((branches) => branches.length > 0);
+  return Math.max(own, deepest(node.allOf), ...unions.map(flattest));
 }

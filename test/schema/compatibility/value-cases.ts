@@ -173,14 +173,18 @@ export const VALUE_CASES: readonly RuleCase[] = [
     ]),
   ),
   ...bothWays(
-    "contains added or narrowed",
-    "contains removed or widened",
+    "contains added",
+    "contains removed",
     [array({}), array({ contains: text }), "/contains"],
-    [array({ contains: textOrNull }), array({ contains: text }), "/contains"],
     [
       array({ items: { enum: [1, 2] } }),
       array({ items: { enum: [1, 2] }, contains: { const: 1 } }),
       "/contains",
     ],
   ),
+  ...atProperty("another contains", [
+    array({ contains: textOrNull }),
+    array({ contains: text }),
+    "/contains",
+  ]),
 ];
