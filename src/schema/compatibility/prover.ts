@@ -24,8 +24,6 @@ import { areDisjoint } from "./unions.ts";
 const STEPS_PER_OBLIGATION = 8;
 /** Alternatives of one conjunction that are expanded; each at least doubles the conjunctions. */
 const MAX_DECIDED = 6;
-/** Up to so many branches of the right side are tried against the whole left side first. */
-const MANY_BRANCHES = 6;
 
 interface ProofVerdict {
   holds: boolean | "open";
@@ -51,11 +49,6 @@ export class InclusionProver implements Prover {
   readonly #rulesOf = memoize((right: SchemaNode): readonly KeywordRule[] => {
     const values = right.keywords.flatMap((keyword) => scalarRule(keyword) ?? []);
     return [...values, ...objectRules(right), ...listRules(right), ...unionRules(right)];
-  });
-  /** The classes of the negated schemas of a conjunction. */
-  readonly #refused = memoize(({ negated }: Conjunction): ReadonlySet<number | undefined> => {
-    spend(negated.length);
-    return new Set(negated.map((node) => this.equivalence.classOf(node)));
   });
   /** Undoes, in order, what was proven on an assumption that then failed. */
   readonly #trail: (() => void)[] = [];
@@ -143,8 +136,7 @@ export class InclusionProver implements Prover {
     }
     const choice = decisions === 0 ? undefined : choiceFor(left, rule);
     const ruleViolations: Violation[] = [];
-    const isTooWide = choice !== undefined && this.#isTooWide(rule, obligation);
-    if (!isTooWide && this.#applies(rule, { ...obligation, violations: ruleViolations })) return true;
+    if (this.#applies(rule, { ...obligation, violations: ruleViolations })) return true;
     if (choice === undefined) {
       violations.push(...ruleViolations);
       return false;
@@ -163,19 +155,14 @@ export class InclusionProver implements Prover {
     return holds;
   }
 
-  /** Whether so many branches overlap that the alternatives of the left side are better tried one by one. */
-  #isTooWide(rule: KeywordRule, { left }: Obligation): boolean {
-    return rule.branches !== undefined && this.overlapping(left, rule.branches).length > MANY_BRANCHES;
-  }
-
   overlapping(left: Conjunction, branches: readonly SchemaNode[]): readonly SchemaNode[] {
     spend(branches.length);
     return branches.filter((branch) => !left.nodes.some((node) => areDisjoint(node, branch)));
   }
 
-  refuses(left: Conjunction, right: SchemaNode): boolean {
-    const ownClass = this.equivalence.classOf(right);
-    return ownClass !== undefined && this.#refused(left).has(ownClass);
+  refuses({ negated }: Conjunction, right: SchemaNode): boolean {
+    spend(negated.length);
+    return negated.some((node) => this.equivalence.check(node, right));
   }
 
   #applies(rule: KeywordRule, obligation: Obligation): boolean {
@@ -197,25 +184,18 @@ export class InclusionProver implements Prover {
     return impossible;
   }
 
-  /** Looks only at the bounds of a value inside: a single schema hardly ever contradicts itself. */
-  #isEmptyShallow(inner: Conjunction, at: ObligationScope): boolean {
-    const { types, values } = boundsOf(inner);
-    if (types === 0 || values?.length === 0) return true;
-    return inner.nodes.length + inner.negated.length > 1 && this.isEmpty(inner, at);
-  }
-
   #contradicts(left: Conjunction, types: number, { known, depth }: ObligationScope): boolean {
     const { required, minItems } = boundsOf(left);
     const at = { known, depth: depth + 1 };
     let rest = types;
     if ((rest & TYPE.object) !== 0) {
       for (const name of required) {
-        if (!this.#isEmptyShallow(left.member(name), at)) continue;
+        if (!this.isEmpty(left.member(name), at)) continue;
         rest &= ~TYPE.object;
         break;
       }
     }
-    if ((rest & TYPE.array) !== 0 && minItems > 0 && this.#isEmptyShallow(left.item(0), at)) {
+    if ((rest & TYPE.array) !== 0 && minItems > 0 && this.isEmpty(left.item(0), at)) {
       rest &= ~TYPE.array;
     }
     if (rest === 0) return true;
