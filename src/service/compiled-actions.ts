@@ -158,8 +158,6 @@ const LONG_STEPS = 50_000;
 export class PayloadValidator {
   readonly #offThread: OffThreadValidator;
   #isAfterLong = false;
-  /** Schemas under which a stored payload took too many steps for this thread: the next ones would, too. */
-  readonly #longCandidates = new WeakSet<Validator>();
 
   constructor(offThread: OffThreadValidator) {
     this.#offThread = offThread;
@@ -202,10 +200,9 @@ export class PayloadValidator {
     payload: RawJson,
     caller: ValidationCaller,
   ): Promise<boolean> | boolean {
-    if (payload.bytes.length <= SHORT_CHECK_BYTES && !this.#longCandidates.has(validator)) {
+    if (payload.bytes.length <= SHORT_CHECK_BYTES) {
       const conforms = validator.conforms(payload.value(), SHORT_CHECK_STEPS);
       if (conforms !== undefined) return conforms;
-      this.#longCandidates.add(validator);
     }
     return this.#validateOffThread(schemata, payload, caller).then((failure) => failure === undefined);
   }

@@ -177,7 +177,7 @@ describe("ordinary payloads use a small part of the budget", () => {
     [{ type: "object" }, 0.001],
     [{ type: "object", properties: { p1: { type: "integer" } }, required: ["p1"] }, 0.001],
     [{ minProperties: 1, additionalProperties: { type: "integer", minimum: 0 } }, 0.1],
-    [{ propertyNames: { pattern: "^p[0-9]+$" }, additionalProperties: { type: "integer" } }, 0.2],
+    [{ propertyNames: { pattern: "^p[0-9]+$" }, additionalProperties: { type: "integer" } }, 0.25],
   ])("80,000 members, held to %j", (schemata, most) => {
     const payload = members(80_000);
     expect(JSON.stringify(payload).length).toBeGreaterThan(1_000_000);
