@@ -6,8 +6,6 @@ export interface TypeText {
   /** What its parts are joined to, where there are several. */
   readonly kind: "single" | "union" | "intersection";
   readonly parts: readonly TypeText[];
-  /** Whether it has neither members nor places. It may then stand in several places. */
-  readonly isFlat: boolean;
 }
 
 export interface TypeMember {
@@ -25,13 +23,13 @@ export interface TuplePlace {
 
 /** A keyword, a literal or a name. */
 export function wordOf(text: string): TypeText {
-  return single(text, true);
+  return single(text);
 }
 
 export const UNKNOWN = wordOf("unknown");
 export const NEVER = wordOf("never");
 /** An object of which nothing more is known. */
-export const ANY_OBJECT = single("{ [key: string]: unknown }", true);
+export const ANY_OBJECT = single("{ [key: string]: unknown }");
 
 /** A union of more parts takes a line for each. */
 const MAX_IN_LINE = 3;
@@ -45,7 +43,7 @@ export function unionOf(types: readonly TypeText[]): TypeText {
     possible.length > MAX_IN_LINE
       ? possible.map((part) => `\n  | ${indented(part.text)}`).join("")
       : possible.map((part) => part.text).join(" | ");
-  return { text, kind: "union", parts: possible, isFlat: possible.every((part) => part.isFlat) };
+  return { text, kind: "union", parts: possible };
 }
 
 export function intersectionOf(types: readonly TypeText[]): TypeText {
@@ -57,30 +55,30 @@ export function intersectionOf(types: readonly TypeText[]): TypeText {
   const all = specific.length > 0 ? specific : known;
   if (all.length <= 1) return all[0] ?? UNKNOWN;
   const text = all.map((part) => (part.kind === "union" ? `(${part.text})` : part.text)).join(" & ");
-  return { text, kind: "intersection", parts: all, isFlat: false };
+  return { text, kind: "intersection", parts: all };
 }
 
 export function listOf(item: TypeText): TypeText {
-  return single(`${closed(item)}[]`, item.isFlat);
+  return single(`${closed(item)}[]`);
 }
 
 /** @param rest the type of all items after the places; `undefined` where there are none */
 export function tupleOf(places: readonly TuplePlace[], rest: TypeText | undefined): TypeText {
   const texts = places.map(({ type, optional }) => (optional ? `${closed(type)}?` : type.text));
   if (rest !== undefined) texts.push(`...${closed(rest)}[]`);
-  return single(`[${texts.join(", ")}]`, false);
+  return single(`[${texts.join(", ")}]`);
 }
 
 /** @param index the type of members of other names; `undefined` where nothing is known of them */
 export function objectOf(members: readonly TypeMember[], index: TypeText | undefined): TypeText {
   const others = index === undefined ? undefined : `[key: string]: ${index.text}`;
-  if (members.length === 0) return single(others === undefined ? "object" : `{ ${indented(others)} }`, false);
+  if (members.length === 0) return single(others === undefined ? "object" : `{ ${indented(others)} }`);
   const lines = members.map(
     ({ name, type, optional, comment }) =>
       `${commentOf(comment)}${memberName(name)}${optional ? "?" : ""}: ${type.text};`,
   );
   if (others !== undefined) lines.push(`${others};`);
-  return single(`{\n  ${indented(lines.join("\n"))}\n}`, false);
+  return single(`{\n  ${indented(lines.join("\n"))}\n}`);
 }
 
 export function isUnknown({ text }: TypeText): boolean {
@@ -91,8 +89,8 @@ export function isNever({ text }: TypeText): boolean {
   return text === NEVER.text;
 }
 
-function single(text: string, isFlat: boolean): TypeText {
-  return { text, kind: "single", parts: [], isFlat };
+function single(text: string): TypeText {
+  return { text, kind: "single", parts: [] };
 }
 
 function distinct(types: readonly TypeText[]): readonly TypeText[] {

@@ -115,8 +115,6 @@ function typeName(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-const UNDEFINED = wordOf("undefined");
-
 /** An object that is open has no index signature: a misspelt name is an error, and more members are assignable anyway. */
 function objectType(node: SchemaNode): TypeText {
   const schema = node.schema as JsonObject;
@@ -135,7 +133,8 @@ function objectType(node: SchemaNode): TypeText {
   if (members.length === 0) {
     return others === undefined || isUnknown(others) ? ANY_OBJECT : objectOf([], others);
   }
-  return objectOf(members, indexFor(others, members));
+  // An index signature must include the types of all members.
+  return objectOf(members, others === undefined || isNever(others) ? undefined : UNKNOWN);
 }
 
 /** The type of members that the schema does not list; `undefined` where nothing is known of them. */
@@ -144,14 +143,6 @@ function otherNames(node: SchemaNode): TypeText | undefined {
   const additional = node.additionalProperties;
   if (additional === undefined) return patterns.length > 0 ? UNKNOWN : undefined;
   return unionOf([...patterns, additional].map(typeOfSchema));
-}
-
-/** An index signature must include the types of all members. Where that would repeat more than names, it is `unknown`. */
-function indexFor(others: TypeText | undefined, members: readonly TypeMember[]): TypeText | undefined {
-  if (others === undefined || isNever(others)) return undefined;
-  const optional = members.some((member) => member.optional);
-  const included = [others, ...members.map(({ type }) => type), ...(optional ? [UNDEFINED] : [])];
-  return included.every((type) => type.isFlat) ? unionOf(included) : UNKNOWN;
 }
 
 /** Title and description of a schema, as lines of a comment. */
