@@ -14,7 +14,7 @@ import { spanText } from "../domain/formats.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
 import { ATTENTION_LIMITS } from "../domain/operations.ts";
 import type { Replay } from "../domain/replay.ts";
-import { deactivationText, LEAST_BLOCKED_WAIT_MS, LONGEST_WAIT_MS, retriesText } from "../domain/retry.ts";
+import { LEAST_BLOCKED_WAIT_MS, LONGEST_WAIT_MS, retriesText } from "../domain/retry.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
@@ -188,12 +188,8 @@ export async function retriesNote(
   const blocks = created.on_exhausted === "block";
   const none = blocks ? "What fails has no retries" : "What fails is not tried again";
   const what = retries === 0 ? none : `What fails is tried again: ${retriesText(retries, waitsMs)}`;
-  const sentences = [
-    `${what} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).`,
-    blocks ? blockingText(waitsMs) : undefined,
-    deactivationText(retries, waitsMs, usual?.disable_after_ms ?? 0),
-  ];
-  return sentences.filter((sentence) => sentence !== undefined).join(" ");
+  const sentence = `${what} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).`;
+  return blocks ? `${sentence} ${blockingText(waitsMs)}` : sentence;
 }
 
 function blockingText(waitsMs: readonly number[] | null): string {

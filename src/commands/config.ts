@@ -9,7 +9,6 @@ import { readSettings } from "../cli/target/target.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS, type ConfigKey } from "../config/keys.ts";
 import { type ShownKey, shownKeys } from "../config/values.ts";
-import { deactivationText, retriesText, retryDefaults } from "../domain/retry.ts";
 import { readAuthorities, readCertificate } from "../runtime/certificate.ts";
 
 /** The flags of other commands that set a key. Not those of secrets, which are not shown anyway. */
@@ -73,9 +72,8 @@ export class ConfigCheck extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ConfigCheck);
     const loaded = await loadChecked(args.file);
-    const { config } = loaded;
+    const { config, warnings } = loaded;
     readCertificates(config);
-    const warnings = [...loaded.warnings, ...uselessRetries(config)];
     const data = { file: loaded.file ?? null, keys: [...loaded.places.keys()], warnings };
     const output = this.outputFor(flags);
     await output.record({ data }, CHECKED_RECORD);
@@ -84,13 +82,6 @@ export class ConfigCheck extends BaseCommand {
       note(warnings.length === 0 ? "No mistakes." : "No mistakes beside that.");
     }
   }
-}
-
-/** The server's retries that come after it has deactivated the subscription. */
-function uselessRetries({ delivery }: Config): readonly string[] {
-  const { max_retries: retries, retry_schedule: waitsMs } = retryDefaults(delivery);
-  const ends = deactivationText(retries, waitsMs, delivery.disableAfter);
-  return ends === undefined ? [] : [`delivery.retrySchedule: ${retriesText(retries, waitsMs)}. ${ends}`];
 }
 
 async function loadChecked(file: string | undefined): Promise<LoadedConfig> {

@@ -35,8 +35,6 @@ export interface RetryDefaults {
   readonly max_retries: number;
   /** The waits before retry 1, 2, … in milliseconds, the last one for all that follow; `null` for those that double. */
   readonly retry_schedule: readonly number[] | null;
-  /** A subscription whose attempts all fail for so long is deactivated; 0 for never. Missing where an older evreg answers. */
-  readonly disable_after_ms?: number;
 }
 
 /** What the specification says. */
@@ -68,19 +66,6 @@ export function retriesText(retries: number, waitsMs: readonly number[] | null):
   const lastMs = lastRetryMs(retries, waitsMs);
   const which = retries === 1 ? "1 retry" : `${retries} retries, the last`;
   return `${which} ${lastMs === 0 ? "at once" : spanText(lastMs)} after the first attempt`;
-}
-
-/**
- * Says so where a subscription whose attempts all fail is deactivated before the last retry of a delivery.
- * @param disableAfterMs see `DeliveryConfig.disableAfter`; 0 for never
- */
-export function deactivationText(
-  retries: number,
-  waitsMs: readonly number[] | null,
-  disableAfterMs: number,
-): string | undefined {
-  if (disableAfterMs === 0 || lastRetryMs(retries, waitsMs) <= disableAfterMs) return undefined;
-  return `Where every attempt fails for ${spanText(disableAfterMs)} (delivery.disableAfter), the subscription is deactivated before the last retry.`;
 }
 
 /** The time from the first attempt to the last retry. */

@@ -89,7 +89,7 @@ export function createService(options: ServiceOptions): Service {
   const { version, instance, server, offThread, streamed, metrics, environment, ...shared } = options;
   const { store, clock, logger, background } = shared;
   const startedMs = clock.now();
-  const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
+  const retries = retryDefaults(shared.delivery);
   const tokens = new TokenCache(store, clock, logger);
   const payloads = new PayloadValidator(offThread);
   const schemaChecks = new SchemaChecks();

@@ -33,29 +33,13 @@ test("the configuration sets the retries of subscriptions that say nothing else,
   expect((await json<{ retries: unknown }>("whoami")).data.retries).toEqual({
     max_retries: 6,
     retry_schedule: [0, 5_000, 60_000, 600_000, 3_600_000, 21_600_000],
-    disable_after_ms: 432_000_000,
   });
-});
-
-test("retries that come after the subscription is deactivated are pointed out", async () => {
-  configure("retrySchedule: [1h, 7d], disableAfter: 5d");
-  const ends = String.raw`Where every attempt fails for 5 d \(delivery\.disableAfter\), the subscription is deactivated before the last retry\.`;
-  const retries = "2 retries, the last 7 d 1 h after the first attempt";
-  const check = "config check evreg.config.yaml";
-  await expectEach([
-    [check, 0, undefined, new RegExp(`Warning: delivery.retrySchedule: ${retries}\\. ${ends}`)],
-    [subscribe("late"), 0, undefined, new RegExp(`delivery.retrySchedule\\)\\. ${ends}`)],
-    [subscribe("early", " --retry-schedule 1s,2s"), 0, undefined, /^(?!.*deactivated)/s],
-  ]);
-  configure("retrySchedule: [1h, 7d], disableAfter: off");
-  await expectEach([[check, 0, undefined, "No mistakes.\n"]]);
-  configure(SCHEDULE);
 });
 
 test("files that leave retries out mean the server's, in a plan and an export", async () => {
   await expectEach([
     ["export --output-file all.yaml", 0],
-    ["apply -f all.yaml --dry-run --exit-code", 0, /6 unchanged/],
+    ["apply -f all.yaml --dry-run --exit-code", 0, /4 unchanged/],
   ]);
   configure("maxRetries: 9");
   await expectEach([

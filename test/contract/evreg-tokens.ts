@@ -66,7 +66,7 @@ export function tokensContract(open: OpenEvreg): void {
         scopes,
         expires_at: null,
         data_id: data.data_id,
-        retries: { max_retries: 5, retry_schedule: null, disable_after_ms: 432_000_000 },
+        retries: { max_retries: 5, retry_schedule: null },
       });
     });
   });

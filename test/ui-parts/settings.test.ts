@@ -130,16 +130,6 @@ test.each([
   expect(draftedRetries({ max_retries, retry_schedule }, RETRY_DEFAULTS)).toBe(sentence);
 });
 
-test("says when the deactivation comes before the last retry", () => {
-  const usual = { ...RETRY_DEFAULTS, disable_after_ms: 30_000 };
-  expect(draftedRetries({ max_retries: "6", retry_schedule: "" }, usual)).toMatch(
-    /^6 retries, the last 1 min 2 s after the first attempt\. Where every attempt fails for 30 s .*deactivated before the last retry\.$/,
-  );
-  expect(draftedRetries({ max_retries: "5", retry_schedule: "" }, usual)).toBe(
-    "5 retries, the last 30 s after the first attempt.",
-  );
-});
-
 test("names the waits of a server's schedule, and of many only the first", () => {
   expect(waitsText(5, null)).toBe("0s, 2s, 4s, 8s, 16s");
   expect(waitsText(3, [0, 60_000])).toBe("0s, 1m, 1m");

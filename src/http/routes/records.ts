@@ -68,10 +68,6 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
           description:
             "The waits before each retry in milliseconds, of those without a schedule of their own; the last one goes for all that follow. `null`: 0, 2, 4, 8 and 16 seconds, then doubling up to 6 hours.",
         },
-        disable_after_ms: about(
-          field.count,
-          "A subscription whose attempts all fail for so long is deactivated; 0: never.",
-        ),
       }),
       description: "The server's settings for subscriptions that say nothing else.",
     },

@@ -22,7 +22,7 @@ export function SettingsList({ subscription }: { readonly subscription: ReadSubs
       of={{
         Retries: (
           <>
-            {retriesSentence(retries, waits, usual.disable_after_ms)}{" "}
+            {retriesSentence(retries, waits)}{" "}
             {retries > 1 && muted(`The waits: ${waitsText(retries, waits)}`)}
           </>
         ),

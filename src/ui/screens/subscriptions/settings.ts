@@ -1,12 +1,6 @@
 import { durationText, parseDurationMs } from "../../../domain/formats.ts";
 import type { JsonSchema } from "../../../domain/request.ts";
-import {
-  deactivationText,
-  defaultRetries,
-  retriesText,
-  type RetryDefaults,
-  retryWaitMs,
-} from "../../../domain/retry.ts";
+import { defaultRetries, retriesText, type RetryDefaults, retryWaitMs } from "../../../domain/retry.ts";
 import type { Bearer, SubscriptionMode } from "../../../domain/subscription.ts";
 import type { Field, SettingOf } from "../../../model/field.ts";
 import { SUBSCRIPTION } from "../../../model/subscription.ts";
@@ -172,18 +166,10 @@ export function waitsText(retries: number, waitsMs: readonly number[] | null): s
   return `${named.join(", ")}${retries > NAMED_WAITS ? " and so on" : ""}`;
 }
 
-/**
- * `5 retries, the last 30 s after the first attempt.`, and whether the deactivation of the subscription comes before.
- * @param disableAfterMs see `RetryDefaults`
- */
-export function retriesSentence(
-  retries: number,
-  waitsMs: readonly number[] | null,
-  disableAfterMs = 0,
-): string {
+/** `5 retries, the last 30 s after the first attempt.` */
+export function retriesSentence(retries: number, waitsMs: readonly number[] | null): string {
   const text = retriesText(retries, waitsMs);
-  const ends = deactivationText(retries, waitsMs, disableAfterMs);
-  return `${text[0]!.toUpperCase()}${text.slice(1)}.${ends === undefined ? "" : ` ${ends}`}`;
+  return `${text[0]!.toUpperCase()}${text.slice(1)}.`;
 }
 
 /** What the retries and waits in a form come to; `undefined` while they cannot be read. */
@@ -199,5 +185,5 @@ export function draftedRetries(
   const own = waits.length === 0 ? null : (waits as number[]);
   const retries = typed.trim() === "" ? defaultRetries({ retry_schedule: own }, usual) : Number(typed);
   if (!Number.isInteger(retries) || retries < 0 || retries > 20) return undefined;
-  return retriesSentence(retries, own ?? usual.retry_schedule, usual.disable_after_ms);
+  return retriesSentence(retries, own ?? usual.retry_schedule);
 }
