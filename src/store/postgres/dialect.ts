@@ -1,7 +1,8 @@
 import { isList, type SqlValue } from "../sql/sql.ts";
 
 // The statements of `store/sql` are written in the words of the embedded engine. Few of these are not PostgreSQL's as well, and are
-// put into its own here; functions that it lacks are in `tables.ts`.
+// put into its own here; functions that it lacks are in `tables.ts`. Statements name each query that is a table, which it wants
+// before its version 16.
 
 /** A statement with its parameters as PostgreSQL takes them. */
 export interface PostgresStatement {
@@ -61,10 +62,7 @@ function tableOfList(_all: string, parameter: string, columns: string): string {
 }
 
 function withWords(statement: string): string {
-  const ordered = withNamedQueries(inOrderOfList(statement)).replaceAll(
-    /\b(?:INDEXED BY \w+|NOT INDEXED)\b/g,
-    "",
-  );
+  const ordered = inOrderOfList(statement).replaceAll(/\b(?:INDEXED BY \w+|NOT INDEXED)\b/g, "");
   return (
     withTheirArguments(ordered, "json_group_array", (inner) => `coalesce(json_agg(${inner}), '[]')`)
       .replaceAll(/\bCROSS JOIN ((?:list\([^)]*\)|\w+)(?:\s+AS \w+)?\s+ON\b)/g, "JOIN $1")
@@ -93,16 +91,6 @@ function inOrderOfList(statement: string): string {
     statement,
   );
   return name === undefined || isOther ? statement : `${statement} ORDER BY ${name}.n`;
-}
-
-/** Before its version 16, PostgreSQL wants a name for each query that is a table. */
-function withNamedQueries(text: string): string {
-  const ends = [...text.matchAll(/\b(?:FROM|JOIN) \(/g)]
-    .map(({ index, 0: words }) => endOfBracket(text, index + words.length - 1))
-    .filter((end) => !/^\s*AS\b/.test(text.slice(end)));
-  return ends
-    .toSorted((one, other) => other - one)
-    .reduce((named, end) => `${named.slice(0, end)} AS query_${end}${named.slice(end)}`, text);
 }
 
 function endOfBracket(text: string, open: number): number {

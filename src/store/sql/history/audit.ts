@@ -78,7 +78,7 @@ export async function changedActivity(
 ): Promise<ReadonlyMap<number, number>> {
   const rows = await sql.rows<{ id: number; ms: number }>(
     `SELECT record_id AS id, changed_ms AS ms
-      FROM (SELECT rowid AS entry, changed_ms, change, record_id, members FROM audit ORDER BY rowid DESC LIMIT ${MAX_SEARCHED})
+      FROM (SELECT rowid AS entry, changed_ms, change, record_id, members FROM audit ORDER BY rowid DESC LIMIT ${MAX_SEARCHED}) AS latest
       WHERE record_id IN list(?: id bigint) AND (change = 'subscription.created'
         OR change = 'subscription.updated' AND instr(members, '"member":"active"') > 0)
       ORDER BY entry`,

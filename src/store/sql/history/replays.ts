@@ -196,7 +196,7 @@ async function capacityOf(
   step: ReplayStep,
 ): Promise<number> {
   const due = await sql.value<number>(
-    `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) LIMIT ?3)`,
+    `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) LIMIT ?3) AS due`,
     subscription,
     step.nowMs,
     step.maxDue,
@@ -328,7 +328,7 @@ export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<ReadPart<
   const [range] = plan.scope;
   if (range === undefined) return { items: [] };
   const high = await windowEnd(sql, plan, range);
-  const chosen = `SELECT count(*) FROM (${chosenBy(plan)})`;
+  const chosen = `SELECT count(*) FROM (${chosenBy(plan)}) AS chosen`;
   const count = await sql.value<number>(chosen, ...valuesOf(plan, { low: range.low, high }));
   return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, high, "asc") } };
 }

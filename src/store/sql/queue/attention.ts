@@ -185,7 +185,7 @@ async function failedOnes(
     const [last] = await sql.rows<FailedRow>(
       `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
           min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs
-        FROM (SELECT rowid AS id, event_id, finished_ms, last_error AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2)
+        FROM (SELECT rowid AS id, event_id, finished_ms, last_error AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2) AS latest
         WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
       rowid,
       most,
@@ -256,7 +256,7 @@ async function lastErrorOf(sql: Sql, subscription: number, delivery: number | nu
   return await sql.value<string | null>(
     `SELECT coalesce(
         (SELECT last_error FROM delivery WHERE rowid = ?2),
-        (SELECT last_error FROM (SELECT last_error ${PENDING_OF} ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS})
+        (SELECT last_error FROM (SELECT last_error ${PENDING_OF} ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS}) AS latest
           WHERE last_error IS NOT NULL LIMIT 1),
         (SELECT last_error ${FAILED} ORDER BY event_id DESC LIMIT 1))`,
     subscription,

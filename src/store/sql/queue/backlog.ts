@@ -154,12 +154,12 @@ async function countOf(
         (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING_OF}
           AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
           ORDER BY d.priority, d.due_ms LIMIT 1) AS nowSinceMs,
-        (SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?3)) AS behind,
+        (SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?3) AS few) AS behind,
         (SELECT count(*) FROM (SELECT 1 ${BLOCKING} CROSS JOIN delivery AS b INDEXED BY delivery_key
           ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
-          WHERE ${IS_BLOCKING} LIMIT ?3)) AS blocked,
-        (SELECT min(ms) FROM (SELECT f.created_ms AS ms ${BLOCKING} WHERE ${IS_BLOCKING} LIMIT ?3)) AS blockedSinceMs
-      FROM (SELECT d.priority, d.due_ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT ?3)`,
+          WHERE ${IS_BLOCKING} LIMIT ?3) AS few) AS blocked,
+        (SELECT min(ms) FROM (SELECT f.created_ms AS ms ${BLOCKING} WHERE ${IS_BLOCKING} LIMIT ?3) AS few) AS blockedSinceMs
+      FROM (SELECT d.priority, d.due_ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT ?3) AS first`,
     id,
     isWaiting ? NEVER_MS : nowMs,
     limit,
@@ -204,7 +204,7 @@ export async function countUnfinished(
   max: number,
 ): Promise<{ readonly deliveries: number; readonly isLeast: boolean }> {
   const count = async (some: string): Promise<number> =>
-    await sql.value(`SELECT count(*) FROM (SELECT 1 ${some} LIMIT ?2)`, subscription, max);
+    await sql.value(`SELECT count(*) FROM (SELECT 1 ${some} LIMIT ?2) AS counted`, subscription, max);
   const [pending, behind] = [await count(PENDING_OF), await count(BEHIND_OF)];
   return { deliveries: pending + behind, isLeast: pending >= max || behind >= max };
 }

@@ -164,7 +164,7 @@ async function loadWaiting(
         SELECT json_group_array(json_array(priority, due_ms, rowid)) FROM (
           SELECT w.priority, w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
           WHERE w.subscription_id = requested.id AND w.due_ms IS NOT NULL AND NOT ${LEASE_OF("w")}
-          ORDER BY w.priority, w.due_ms, w.rowid LIMIT ?2))))
+          ORDER BY w.priority, w.due_ms, w.rowid LIMIT ?2) AS first)))
       FROM list(?1: id bigint) AS requested`,
     claimables.map(({ id }) => id),
     limit,

@@ -63,10 +63,10 @@ export async function listDeliveries(
 
   const source = await sourceOf(sql, query, status, filter, extent);
   const { each, values } = joined(source, "AND delivery.rowid BETWEEN ? AND ?", range.low, range.high);
-  const candidates = `(SELECT id FROM (${each} ORDER BY 1 DESC LIMIT ?))`;
+  const candidates = `(${each} ORDER BY 1 DESC LIMIT ?) AS page`;
   const bound = [...values, extent.lookedAt];
   const rows = await sql.rows<DeliveryRow>(
-    `${SELECT_DELIVERY} FROM ${candidates} AS page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
+    `${SELECT_DELIVERY} FROM ${candidates} CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
       WHERE ${["TRUE", ...filter.conditions].join(" AND ")} ${walkedBy("page.id DESC")} LIMIT ?`,
     ...bound,
     ...filter.values,
@@ -211,7 +211,7 @@ async function isWithin(sql: Sql, source: CandidateSource, most: number): Promis
   const { each, values } = joined(source, "");
   return (
     (await sql.value<number>(
-      `SELECT count(*) FROM (SELECT 1 FROM (${each}) LIMIT ?)`,
+      `SELECT count(*) FROM (SELECT 1 FROM (${each}) AS each LIMIT ?) AS few`,
       ...values,
       most + 1,
     )) <= most
