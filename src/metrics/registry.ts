@@ -23,7 +23,7 @@ export interface MetricSources {
   readonly delivered: EngineCounts;
   readonly commits: CommitCounts;
   readonly streamed: StreamCounts;
-  readonly store: Pick<Store, "queue" | "node" | "files" | "health">;
+  readonly store: Pick<Store, "queue" | "node" | "damagedEvents" | "health">;
   readonly engineState: () => Health["engine"];
   readonly clock: Clock;
   readonly version: string;
@@ -242,8 +242,8 @@ function addStoreMetrics(
   gauge("evreg_engine_running", "1 while deliveries are sent.", () => Number(engineState() === "running"));
   gauge(
     "evreg_store_damaged_events",
-    "Events found damaged in the data file since the start; at most 1,000 are counted.",
-    () => store.files?.damagedEvents().length ?? 0,
+    "Events found damaged since the start; at most 1,000 are counted.",
+    () => store.damagedEvents().length,
   );
   gauge(
     "evreg_node_shards",

@@ -58,7 +58,7 @@ export async function diagnose(
       tokens: allTokens,
       backlog,
       attention,
-      damagedEvents: store.files?.damagedEvents() ?? [],
+      damagedEvents: store.damagedEvents(),
       newestEvent: newest.events[0]?.timestamped,
       nowMs,
     }),

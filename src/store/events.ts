@@ -78,7 +78,7 @@ export type RecordOutcome =
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
 export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"> & {
-  /** The payload is `undefined` if it is damaged (see `FileAdmin.damagedEvents`), or was not asked for. */
+  /** The payload is `undefined` if it is damaged (see `Store.damagedEvents`), or was not asked for. */
   readonly payload: Uint8Array | undefined;
   readonly payloadBytes: number;
   readonly application: string;

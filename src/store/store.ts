@@ -35,6 +35,8 @@ export interface Store {
   readonly files?: FileAdmin;
   /** A store whose data are in a database has it. */
   readonly database?: DatabaseAdmin;
+  /** The events that were found damaged since the store was opened; at most the first thousand. */
+  damagedEvents(): readonly number[];
   /** Answers what the last commits showed. */
   health(): StoreCondition;
   /** Waits for what is in progress, then closes the engine. Safe to call twice. */
@@ -102,15 +104,13 @@ export interface RevokeOptions {
   readonly by?: Actor;
 }
 
-/** The files of a store: their copies, and what is damaged in them. */
+/** The files of a store. */
 export interface FileAdmin {
   /**
    * Copies everything as it is at one moment after the call, while writes go on; the caller closes the copy. `conflict` while
    * another one is open, `unavailable` when there is no space for it.
    */
   backup(signal?: AbortSignal): Promise<Backup>;
-  /** The events that were found damaged since the store was opened; at most the first thousand. */
-  damagedEvents(): readonly number[];
 }
 
 /** The database that a store has its data in, and who has it open. */

@@ -122,7 +122,7 @@ describe("rows that evreg could not have written", () => {
     expect(events.map(({ rowid }) => rowid)).toEqual([1]);
     // One that is not there at all is no damage.
     expect(await store.events.find(999)).toBeUndefined();
-    expect(store.files!.damagedEvents()).toEqual([2]);
+    expect(store.damagedEvents()).toEqual([2]);
     await store.close();
   });
 

@@ -69,10 +69,8 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     }
     const path = checkedFile(options, logger);
     const serves = owner.command === "serve";
-    const damaged = new Set<number>();
-    const onDamaged = (event: number): void => noteDamaged(damaged, event, logger);
     // With one thread a command starts sooner, and it has nothing to read while it writes.
-    const own = { script: "store-thread", hasReader: serves, clock, logger, onDamaged } as const;
+    const own = { script: "store-thread", hasReader: serves, clock, logger } as const;
     const threads = new StoreThreads({ ...options, ...own });
     const setup: WriterSetup = { path, encryption: options.encryption, nowMs: clock.now() };
     const report = await threads.open<ReaderSetup>(setup).catch((error: unknown) => {
@@ -92,27 +90,11 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     if (serves) removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
     const key = options.encryption?.key;
     const store = createStore({ threads, queue, report, node: SOLE_NODE, key, close });
-    const files = {
-      backup: (signal?: AbortSignal) => backups.make(signal),
-      damagedEvents: () => [...damaged],
-    };
-    return { ...store, files };
+    return { ...store, files: { backup: (signal) => backups.make(signal) } };
   } catch (error) {
     releaseFolder();
     throw error;
   }
-}
-
-const MAX_DAMAGED = 1_000;
-
-/** Logs each event that was found damaged once. */
-function noteDamaged(damaged: Set<number>, event: number, logger: Logger): void {
-  if (damaged.has(event) || damaged.size >= MAX_DAMAGED) return;
-  damaged.add(event);
-  logger.error(
-    { event },
-    "The payload of an event is damaged in the data file: it is not shown and not sent. evreg backup tells of all; restore a backup from before the damage.",
-  );
 }
 
 /**

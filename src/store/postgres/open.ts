@@ -47,12 +47,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     settings = {},
     onChange = () => undefined,
   } = options;
-  const onDamaged = (event: number): void =>
-    logger.error(
-      { event },
-      "The payload of an event is damaged in the database: it is not shown and not sent.",
-    );
-  const own = { script: "postgres-thread", hasReader: true, clock, logger, onDamaged } as const;
+  const own = { script: "postgres-thread", hasReader: true, clock, logger } as const;
   const threads = new StoreThreads({ ...options, ...own });
   const reached = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
   const setup: DatabaseWriterSetup = {

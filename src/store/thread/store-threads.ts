@@ -99,7 +99,6 @@ export interface StoreThreadsOptions {
   readonly hasReader: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly onDamaged: (event: number) => void;
   readonly commits?: Pick<CommitCounts, "committed"> | undefined;
   readonly onFatal?: ((error: EvregError) => void) | undefined;
 }
@@ -107,6 +106,7 @@ export interface StoreThreadsOptions {
 /** The details of a write of which certainly nothing was stored: it was refused before, or its transaction was undone. */
 export const NOTHING_STORED: ErrorDetails = { stored: false };
 
+const MAX_DAMAGED = 1_000;
 const TRY_AGAIN_MS = 1_000;
 /** So much is written as a trial, so that there is room for a few writes when they are taken again. */
 const TRIAL_BYTES = 1024 * 1024;
@@ -120,13 +120,18 @@ export class StoreThreads {
   readonly #options: StoreThreadsOptions;
   readonly #writer: StoreThread;
   readonly #reader: StoreThread;
+  /** The events that were found damaged. */
+  readonly damaged = new Set<number>();
   #status: "ok" | "full" | "failed" | "closed" = "closed";
   #reason = "";
   #cancelTrial: (() => void) | undefined;
 
   constructor(options: StoreThreadsOptions) {
     this.#options = options;
-    const observer = { crashed: (reason: string) => this.#stop(reason), damaged: options.onDamaged };
+    const observer = {
+      crashed: (reason: string) => this.#stop(reason),
+      damaged: (event: number) => this.#noteDamaged(event),
+    };
     this.#writer = new StoreThread(options.script, observer);
     // The thread that reads loads while the other one brings the file up to date, which has to be alone with it.
     this.#reader = options.hasReader ? new StoreThread(options.script, observer) : this.#writer;
@@ -144,6 +149,16 @@ export class StoreThreads {
       await this.close();
       throw error;
     }
+  }
+
+  /** Logs each event that was found damaged once. */
+  #noteDamaged(event: number): void {
+    if (this.damaged.has(event) || this.damaged.size >= MAX_DAMAGED) return;
+    this.damaged.add(event);
+    this.#options.logger.error(
+      { event },
+      "The payload of an event is damaged where it is stored: it is not shown and not sent. Restore a backup from before the damage; evreg backup, of a data folder, tells of all.",
+    );
   }
 
   condition(): StoreCondition {

@@ -147,6 +147,7 @@ export function createStore(parts: StoreParts): Store {
     tokens,
     audit,
     stats: { ...stats, figures: (query) => readParts(stats.figures, query) },
+    damagedEvents: () => [...threads.damaged],
     health: () => threads.condition(),
     close: () => (closing ??= parts.close()),
   };
