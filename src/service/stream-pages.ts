@@ -15,7 +15,7 @@ import type { DeliveryStatus } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import { checkActionPattern, matches } from "../domain/names.ts";
 import { malformedField } from "../domain/request.ts";
-import type { EventStore, NextEvents, NextPage, StoredEvent } from "../store/events.ts";
+import type { EventPage, EventSelection, EventStore, StoredEvent } from "../store/events.ts";
 import type { Access } from "./auth.ts";
 import { checkQuery, omitUndefined } from "./requests.ts";
 import { payloadOf } from "./stored-events.ts";
@@ -213,7 +213,10 @@ export interface Page {
 }
 
 /** What the store and the ring had when it was read. */
-interface PageRead extends NextPage {
+interface PageRead extends Pick<EventPage, "events" | "removed"> {
+  /** All events up to this rowid were looked at. */
+  readonly through: number;
+  readonly isFull: boolean;
   /** The number of the last result. */
   readonly result: number;
 }
@@ -255,13 +258,13 @@ export const streamTurns = new Yielder(
  * page or two.
  */
 export class SharedPages {
-  readonly #events: Pick<EventStore, "next">;
+  readonly #events: Pick<EventStore, "list">;
   readonly #ring: ResultRing;
   readonly #source: StreamSource;
   readonly #kept = new LRUCache<string, KeptPage>({ maxSize: KEPT_BYTES });
   #lastRead: Promise<unknown> = Promise.resolve();
 
-  constructor(events: Pick<EventStore, "next">, ring: ResultRing, source: StreamSource) {
+  constructor(events: Pick<EventStore, "list">, ring: ResultRing, source: StreamSource) {
     this.#events = events;
     this.#ring = ring;
     this.#source = source;
@@ -299,11 +302,14 @@ export class SharedPages {
       const none = { events: [], through: after, isFull: false, removed: 0 };
       return Promise.resolve({ ...none, result: this.#ring.last });
     }
-    const query = omitUndefined<NextEvents>({ after, ...PAGE, action, applications, payloads });
+    const walk = { order: "asc", page: 1, total: false, ...PAGE } as const;
+    const query = omitUndefined<EventSelection>({ ...walk, after, action, applications, payloads });
     const reading = this.#lastRead.then(async () => {
       // The ring is read before the events, so that a delivery's result never comes before its event.
       const result = this.#ring.last;
-      return { ...(await this.#events.next(query)), result };
+      const { events, seen, last, isCut, newest, removed } = await this.#events.list(query);
+      const isFull = isCut || seen === PAGE.limit;
+      return { events, through: isFull ? last! : Math.max(after, newest), isFull, removed, result };
     });
     this.#lastRead = reading.catch(() => undefined);
     return reading;

@@ -19,6 +19,10 @@ export interface EventStore {
     nowMs: number,
     options?: { readonly atomic?: boolean; readonly claim?: RecordClaim | undefined },
   ): Promise<readonly RecordOutcome[]>;
+  /**
+   * Lists events by their rowids. These are given in the order of commits, so whoever goes on after the last one, oldest first,
+   * misses none. A page costs about the same wherever it begins.
+   */
   list(query: EventSelection): Promise<EventPage>;
   find(id: number): Promise<StoredEvent | undefined>;
   /** Counts the deliveries of each of these events to these applications, or to all. Delays no write. */
@@ -26,11 +30,6 @@ export interface EventStore {
     ids: readonly number[],
     applications?: readonly string[],
   ): Promise<readonly DeliveryCounts[]>;
-  /**
-   * Reads the events after a rowid, oldest first. Rowids are given in the order of commits, so whoever goes on after `through`
-   * misses none. A page costs about the same wherever it begins.
-   */
-  next(query: NextEvents): Promise<NextPage>;
   /** Answers where the events end, where those of a time begin, and which were removed. */
   bounds(fromMs?: number): Promise<EventBounds>;
   /**
@@ -98,6 +97,10 @@ export interface EventPage {
   readonly total: number;
   /** Whether the page has fewer events than it could, as their payloads would be too many bytes. */
   readonly isCut: boolean;
+  /** The largest rowid ever given. */
+  readonly newest: number;
+  /** The largest rowid of an event that retention has removed; 0 where it has removed none. */
+  readonly removed: number;
 }
 
 export interface EventSelection {
@@ -119,26 +122,6 @@ export interface EventSelection {
   readonly payloads?: boolean;
   /** Leaves out events whose payloads cannot hold a text of each of these lists; `limit` counts them all the same. */
   readonly holding?: readonly (readonly string[])[];
-}
-
-export interface NextEvents {
-  readonly after: number;
-  readonly limit: number;
-  /** The most bytes that the payloads come to; one event comes whatever its size. */
-  readonly maxBytes: number;
-  readonly action?: string;
-  readonly applications?: readonly string[];
-  readonly payloads: boolean;
-}
-
-export interface NextPage {
-  readonly events: readonly StoredEvent[];
-  /** All events up to this rowid were looked at. */
-  readonly through: number;
-  /** Whether there may be more by now. */
-  readonly isFull: boolean;
-  /** The largest rowid of an event that retention has removed; 0 where it has removed none. */
-  readonly removed: number;
 }
 
 export interface EventBounds {

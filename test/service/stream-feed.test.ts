@@ -25,13 +25,13 @@ async function opened(): Promise<LocalService> {
       ...store,
       events: {
         ...store.events,
-        async next(query) {
+        async list(query) {
           reads += 1;
           readsNow += 1;
           mostReadsNow = Math.max(mostReadsNow, readsNow);
           if (isFailing) throw new EvregError("unavailable", "The disk is gone.");
           try {
-            return await store.events.next(query);
+            return await store.events.list(query);
           } finally {
             readsNow -= 1;
           }
@@ -123,11 +123,12 @@ test("what was read long ago is not kept for others", async () => {
 
 test("pages that show nothing are not kept for long either", async () => {
   let asked = 0;
-  const next = ({ after }: { after: number }) => {
+  const none = { events: [], places: [], seen: 0, last: undefined, total: 0, isCut: false, removed: 0 };
+  const list = ({ after = 0 }: { after?: number }) => {
     asked += 1;
-    return Promise.resolve({ events: [], through: after + 1, isFull: false, removed: 0 });
+    return Promise.resolve({ ...none, newest: after + 1 });
   };
-  const pages = new SharedPages({ next }, new ResultRing(0), { data: "d", instance: "i" });
+  const pages = new SharedPages({ list }, new ResultRing(0), { data: "d", instance: "i" });
   const view = { topics: new Set(["events"] as const), action: "no.such", payloads: false, key: "no.such" };
   const pageAfter = (event: number) => pages.after({ view, position: { event, result: 0 } }, 1);
   await Promise.all(upTo(3_000).map(pageAfter));

@@ -72,7 +72,6 @@ export const OPERATIONS = {
     list: longRead(events.listEvents),
     find: read(events.findEvent),
     countDeliveries: longRead(deliveries.countDeliveries),
-    next: longRead(events.nextEvents),
     bounds: read(events.eventBounds),
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { NextEvents } from "../../../src/store/events.ts";
+import type { EventSelection } from "../../../src/store/events.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function recordSuite(open: OpenStore): void {
@@ -65,8 +65,16 @@ export function recordSuite(open: OpenStore): void {
     const action = await on.action();
     const all = await on.publish(action, 3);
     const after = all[0]! - 1;
-    const next = (given: Partial<NextEvents>) =>
-      on.events.next({ after, limit: 100, maxBytes: 1_000_000, payloads: true, ...given });
+    const next = (given: Partial<EventSelection>) =>
+      on.events.list({
+        order: "asc",
+        after,
+        limit: 100,
+        page: 1,
+        total: false,
+        maxBytes: 1_000_000,
+        ...given,
+      });
     const [first] = (await next({ payloads: false })).events;
     const found = (await on.events.find(all[0]!))!;
     expect(found.payloadBytes).toBe(found.payload?.length);
@@ -74,7 +82,7 @@ export function recordSuite(open: OpenStore): void {
     expect((await next({})).events[0]).toEqual(found);
     const one = await next({ maxBytes: 1 });
     expect(one.events.map(({ rowid }) => rowid)).toEqual([all[0]]);
-    expect(one).toMatchObject({ through: all[0], isFull: true });
+    expect(one).toMatchObject({ last: all[0], isCut: true, newest: all[2], removed: 0 });
   });
 
   it("ends a page of a list before its payloads are too many bytes, and says so", async () => {

@@ -1,13 +1,5 @@
 import { toIso } from "../../../runtime/clock.ts";
-import type {
-  EventBounds,
-  EventPage,
-  EventSelection,
-  NextEvents,
-  NextPage,
-  RowidRange,
-  StoredEvent,
-} from "../../events.ts";
+import type { EventBounds, EventPage, EventSelection, RowidRange, StoredEvent } from "../../events.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import { firstWithin, type Work } from "../operation.ts";
@@ -201,14 +193,18 @@ export async function findEvent(work: Work, id: number): Promise<StoredEvent | u
  */
 export async function listEvents(work: Work, query: EventSelection): Promise<EventPage> {
   const { after, order, limit, idempotencyKey: key } = query;
+  const { event: newest } = await loadLastNumbers(work);
+  const { event: removed } = await loadRemoved(work);
   const selected = await SelectedEvents.matching(work, query);
   const time = await timeOf(work, query);
   const ranges = key === undefined ? time : await rangesWithKey(work, key, time);
   const isCounted = after === undefined || query.total !== false;
   const total = isCounted ? await selected.count(ranges) : 0;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
-  if (isCounted && skip >= total)
-    return { events: [], places: [], seen: 0, last: undefined, total, isCut: false };
+  const bounds = { total, newest, removed };
+  if (isCounted && skip >= total) {
+    return { events: [], places: [], seen: 0, last: undefined, isCut: false, ...bounds };
+  }
 
   const last = skip === 0 ? after : await selected.rowidAt(ranges, order === "asc" ? skip - 1 : total - skip);
   const onward = last === undefined ? ranges : rangesAfter(ranges, last, order);
@@ -218,7 +214,7 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
   const seen = isCut ? places.at(-1)! : ids.length;
-  return { events, places, seen, last: ids[seen - 1], total, isCut };
+  return { events, places, seen, last: ids[seen - 1], isCut, ...bounds };
 }
 
 /** All events go on to the end of the newest of the largest blocks, so that nobody counts what is in it. */
@@ -300,22 +296,6 @@ async function readEvents(
     return { rowid, action, application, payload, payloadBytes, revision, timestamped: toIso(ms) };
   });
   return { events, isCut: fitting.length < rows.length };
-}
-
-/**
- * Reads the events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits
- * it, so an event with a smaller rowid than one that was read never comes later.
- */
-export async function nextEvents(work: Work, query: NextEvents): Promise<NextPage> {
-  const { after, limit } = query;
-  const { event: newest } = await loadLastNumbers(work);
-  const { event: removed } = await loadRemoved(work);
-  const selected = await SelectedEvents.matching(work, query);
-  const ids = await selected.walk([{ low: after + 1, high: newest }], "asc", limit);
-  const { events, isCut } = await readEvents(work, ids, query);
-  const isFull = isCut || ids.length === limit;
-  const through = (isFull ? events.at(-1)?.rowid : undefined) ?? Math.max(after, newest);
-  return { events, through, isFull, removed };
 }
 
 export async function eventBounds(sql: Sql, fromMs?: number): Promise<EventBounds> {
