@@ -5,7 +5,6 @@ import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import type { Evreg } from "../evreg.ts";
-import { serverCommand } from "./notes.ts";
 import { exitOnSignal } from "./io/interruption.ts";
 import { stderrLogger } from "./io/output.ts";
 import { countedAre, someOf } from "./io/text.ts";
@@ -121,10 +120,8 @@ async function folderTargetFindings(
       return [...about, ...folderFindings(folder), ...whole, warning("form", sentence, remedy)];
     }
     const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
-    return await withLocal(config, version, async (evreg) => {
-      const server = notRunning(folder, `Start one: \`${await serverCommand(evreg)}\`.`);
-      return [server, ...about.slice(1), ...(await evreg.doctor()).data, ...whole, form];
-    });
+    const data = await withLocal(config, version, async (evreg) => (await evreg.doctor()).data);
+    return [...about, ...data, ...whole, form];
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
     const [, ...others] = about;

@@ -11,7 +11,6 @@ import {
   type TlsReason,
 } from "../domain/delivery.ts";
 import { spanText } from "../domain/formats.ts";
-import { handlerRefusal } from "../domain/handler-url.ts";
 import { ATTENTION_LIMITS } from "../domain/operations.ts";
 import type { Replay } from "../domain/replay.ts";
 import { LEAST_BLOCKED_WAIT_MS, LONGEST_WAIT_MS, retriesText } from "../domain/retry.ts";
@@ -21,8 +20,6 @@ import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";
 import { counted, escapeControl } from "./io/text.ts";
 import { nextCommand, serveCommand } from "./target/next-command.ts";
-
-const STRICT = { allowHttp: false, allowNetworks: [] };
 
 /** What helps where TLS failed. */
 const TLS_REMEDIES: Readonly<Record<TlsReason, string>> = {
@@ -105,21 +102,7 @@ export async function notePaused(evreg: Evreg, { status, subscription_id: id }: 
 export async function noteUndelivered(evreg: Evreg): Promise<void> {
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine !== "stopped") return;
-  note(`What is to be delivered waits for a server on this data folder: ${await serverCommand(evreg)}`);
-}
-
-function isForDevelopment({ handler }: Subscription): boolean {
-  return handler !== null && handlerRefusal(handler, STRICT) !== undefined;
-}
-
-/**
- * The command that starts a server on a data folder that has none. With `--dev` where the last one had it: nobody has a token
- * then, and a handler is one that no other server sends to.
- */
-export async function serverCommand(evreg: Evreg): Promise<string> {
-  const { data: tokens } = await evreg.tokens.list();
-  const { data: subscriptions } = await evreg.subscriptions.list();
-  return serveCommand(tokens.length === 0 && subscriptions.some(isForDevelopment) ? " --dev" : "");
+  note(`What is to be delivered waits for a server on this data folder: ${serveCommand()}`);
 }
 
 /** What to do after a handler was tried and did not accept. */

@@ -89,8 +89,8 @@ const SUBSCRIBE =
 
 test("without a server a command uses the data folder, and what waits for a server is noted", async () => {
   const { json: fromFolder, expectEach: inFolder } = commandLine(folder, { EVREG_DATA: "local" });
-  const waits = "What is to be delivered waits for a server on this data folder: evreg serve\n";
-  const bulk = /waits for a server on this data folder: evreg serve/;
+  const waits = "What is to be delivered waits for a server on this data folder: evreg serve --dev\n";
+  const bulk = /waits for a server on this data folder: evreg serve --dev/;
   // What is due belongs to others too, and this shell's settings are not theirs.
   const noWait = /--wait needs a server.*Nothing was done.*evreg serve.*leave --wait out/;
   const input = '{"action": "order.created", "payload": {}}';
@@ -110,16 +110,15 @@ test("without a server a command uses the data folder, and what waits for a serv
   ]);
 });
 
-test("where only a server with --dev would deliver, that is the one to start", async () => {
-  const { expectEach: inFolder } = commandLine(folder, { EVREG_DATA: "developed" });
+test("where a server without --dev has had the folder, that is the one to start", async () => {
+  const { expectEach: inFolder } = commandLine(folder, { EVREG_DATA: "tokened" });
+  await inFolder([created]);
+  write("tokened/token", served.token, 0o600);
   const waits =
-    "What is to be delivered waits for a server on this data folder: evreg serve --dev --data developed\n";
-  const env = { EVREG_DELIVERY_ALLOW_HTTP: "true" };
+    "What is to be delivered waits for a server on this data folder: evreg serve --data tokened\n";
   await inFolder([
-    created,
-    [`${SUBSCRIBE} http://example.com/`, 0, undefined, undefined, { env }],
-    ["publish order.created {} --data developed", 0, undefined, waits],
-    ["publish order.created {} --wait --data developed", 2, "", /evreg serve --dev --data developed/],
+    ["publish order.created {} --data tokened", 0, undefined, waits],
+    ["publish order.created {} --wait --data tokened", 2, "", /`evreg serve --data tokened`/],
   ]);
 });
 

@@ -41,10 +41,18 @@ export function programName(): string {
 
 /** The flags of the running command that say where it acts. */
 let typed: TargetFlags = {};
+/** Those of a server on the data folder that it acts on. */
+let serveFlags = "";
 
 export function setTarget(flags: TargetFlags): void {
   const { url, token, "token-file": tokenFile, data, config } = flags;
   typed = { url, token, "token-file": tokenFile, data, config };
+  serveFlags = "";
+}
+
+/** Says that only servers with `--dev` have had the data folder. */
+export function setForDevelopment(): void {
+  serveFlags = " --dev";
 }
 
 /**
@@ -57,7 +65,7 @@ export function nextCommand(words: string): string {
 }
 
 /** The command that starts a server on the data folder this one acted on. @param flags more of it, such as ` --dev` */
-export function serveCommand(flags = ""): string {
+export function serveCommand(flags = serveFlags): string {
   const { data, config } = typed;
   return escapeControl(`${programName()} serve${flags}${flagWords({ data, config })}`);
 }
@@ -82,6 +90,6 @@ export function withTarget(sentence: string): string {
     }
     if (/ --(?:data|url|help)\b/.test(words)) return whole.replace(NAME, programName());
     const [, flags] = /^serve\b(.*)$/.exec(words) ?? [];
-    return `\`${flags === undefined ? nextCommand(words) : serveCommand(flags)}\``;
+    return `\`${flags === undefined ? nextCommand(words) : serveCommand(flags || undefined)}\``;
   });
 }

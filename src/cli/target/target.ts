@@ -10,7 +10,7 @@ import { DATA_FILE } from "../../runtime/data-files.ts";
 import { findServer, readTokenFile, tokenFileOf } from "../../runtime/find-server.ts";
 import { escapeControlKeepingLines } from "../io/text.ts";
 import { usageError } from "../usage-errors.ts";
-import { nextCommand, serveCommand, type TargetFlags } from "./next-command.ts";
+import { nextCommand, serveCommand, setForDevelopment, type TargetFlags } from "./next-command.ts";
 
 export interface Target {
   readonly evreg: Evreg;
@@ -90,6 +90,10 @@ export async function findTarget(flags: TargetFlags): Promise<Target | FolderTar
 async function readTarget({ "token-file": file, ...flags }: TargetFlags) {
   const typed: TargetFlags = file === undefined ? flags : { ...flags, token: await readToken(file) };
   const loaded = await readSettings({ ...typed });
+  const { data, database } = loaded.config;
+  // Any other server has a token.
+  const wasForDevelopment = existsSync(join(data, DATA_FILE)) && tokenFileOf(data) === undefined;
+  if (database.url === undefined && wasForDevelopment) setForDevelopment();
   return { loaded, askForServer: () => serverFor(typed, loaded) };
 }
 
@@ -137,10 +141,8 @@ function noFolder(data: string): EvregError {
 }
 
 function noServer(flag: string, data: string): Error {
-  // Any other server has a token.
-  const wasForDevelopment = existsSync(join(data, DATA_FILE)) && tokenFileOf(data) === undefined;
   return usageError(
-    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers, and shows what happens. Nothing was done. Start one with \`${serveCommand(wasForDevelopment ? " --dev" : "")}\`${flag.startsWith("--") ? `, name another with --url, or leave ${flag} out.` : " or name another with --url."}`,
+    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers, and shows what happens. Nothing was done. Start one with \`${serveCommand()}\`${flag.startsWith("--") ? `, name another with --url, or leave ${flag} out.` : " or name another with --url."}`,
   );
 }
 
