@@ -117,7 +117,7 @@ export function listCommand<T extends { readonly rowid: number }>(
         const mayRead =
           target.kind === "local"
             ? ""
-            : ` Your token may not see all that there is: ${nextCommand("whoami")}`;
+            : `\nYour token may not see all that there is: ${nextCommand("whoami")}`;
         const nothing = hasFilters(query) ? noneMatches(noun, query) : resource.none() + mayRead;
         await output.list(answer, columns?.(query) ?? resource.list, nothing);
         if (output.format !== "table") return;

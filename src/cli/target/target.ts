@@ -90,10 +90,6 @@ export async function findTarget(flags: TargetFlags): Promise<Target | FolderTar
 async function readTarget({ "token-file": file, ...flags }: TargetFlags) {
   const typed: TargetFlags = file === undefined ? flags : { ...flags, token: await readToken(file) };
   const loaded = await readSettings({ ...typed });
-  const { data, database } = loaded.config;
-  // Any other server has a token.
-  const wasForDevelopment = existsSync(join(data, DATA_FILE)) && tokenFileOf(data) === undefined;
-  if (database.url === undefined && wasForDevelopment) setForDevelopment();
   return { loaded, askForServer: () => serverFor(typed, loaded) };
 }
 
@@ -113,7 +109,12 @@ async function serverFor(flags: TargetFlags, loaded: LoadedConfig): Promise<Targ
     );
   }
   const server = await findServer(config.data);
-  if (server === undefined) return undefined;
+  if (server === undefined) {
+    // Any other server has a token.
+    const wasForDevelopment = existsSync(join(config.data, DATA_FILE)) && !tokenFileOf(config.data);
+    if (config.database.url === undefined && wasForDevelopment) setForDevelopment();
+    return undefined;
+  }
   // A configured token is for the server configured with it, and never goes to another user's server.
   const ours = url === undefined && server.otherUser === undefined ? configured : undefined;
   const own = readTokenFile(config.data, server.otherUser);
