@@ -30,17 +30,6 @@ export function checkHandlerUrl(field: string, handler: unknown, policy: Handler
   return text;
 }
 
-/** Why this policy would refuse a handler that is registered already; `undefined` when it would not. */
-export function handlerRefusal(handler: string, policy: HandlerPolicy): string | undefined {
-  try {
-    checkHandlerUrl("handler", handler, policy);
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    return String(error.details["message"]);
-  }
-}
-
 /** The part of `checkHandlerUrl` that holds under every policy. */
 export function checkHandlerForm(field: string, handler: unknown): { text: string; url: URL } {
   if (typeof handler !== "string") throw invalidField(field, "must be a string, the handler's URL", handler);
