@@ -6,7 +6,7 @@ import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
 import { parseJson } from "../json/raw-json.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
-import { readQuery } from "../service/requests.ts";
+import { parameterOf } from "../service/requests.ts";
 import { addressOf, isEnding, noticeEnd } from "./connections.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
@@ -127,12 +127,12 @@ export class ApiRequest {
     throw malformedField("id", "must be a whole number from 1", text);
   }
 
-  /** Reads the query by a schema. `malformed` for anything unknown or ill-formed in it: a typo must not pass unseen. */
+  /** Reads the query, see `typedQuery`. */
   readQuery(schema: QuerySchema): void {
     const { search } = this.#event.url;
     if (search.length <= 1) return;
     if (search.includes("%")) decode(search, "query");
-    this.query = readQuery(schema, new URLSearchParams(search));
+    this.query = typedQuery(schema, new URLSearchParams(search));
   }
 
   /** The body as JSON. */
@@ -238,4 +238,26 @@ function unsupported(message: string): EvregError {
 
 function quote(header: string): string {
   return JSON.stringify(header.slice(0, 100));
+}
+
+/**
+ * The values of a query by the types in its schema; the service checks them.
+ * @throws `malformed` for a parameter that is unknown or given twice: a typo must not pass unseen
+ */
+export function typedQuery(schema: QuerySchema, params: URLSearchParams): Record<string, unknown> {
+  const query: Record<string, unknown> = {};
+  for (const [name, text] of params) {
+    const { type } = parameterOf(schema, name, text);
+    if (Object.hasOwn(query, name)) throw malformedField(name, "is given twice", text);
+    query[name] = valueOf(type, text);
+  }
+  return query;
+}
+
+/** The value that a text of a query stands for; the text itself where it is none of the type. */
+function valueOf(type: string, text: string): unknown {
+  if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
+  // "+1", "1.0", "1e3", "0x1" and " 1" are numbers to JavaScript, and mistakes here.
+  const isWhole = type === "integer" && /^(?:0|-?[1-9]\d*)$/.test(text);
+  return isWhole && Number.isSafeInteger(Number(text)) ? Number(text) : text;
 }

@@ -70,27 +70,17 @@ function propertyIn(
   return properties[name];
 }
 
-/** The typed values of a query string. @throws `malformed` for a parameter that is unknown, given twice or ill-formed */
-export function readQuery(schema: QuerySchema, params: URLSearchParams): Record<string, unknown> {
-  const query: Record<string, unknown> = {};
-  for (const [name, text] of params) {
-    const property = propertyOf(schema, name, text);
-    if (Object.hasOwn(query, name)) throw malformedField(name, "is given twice", text);
-    const value = valueOf(property, text);
-    checkParameter(name, property, value, text);
-    query[name] = value;
-  }
-  return query;
-}
-
-/** Checks values that are typed already, by the rules of a query. */
+/**
+ * Checks the parameters of a query.
+ * @throws `malformed` for one that is unknown or ill-formed
+ */
 export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
   if (typeof query !== "object" || query === null || Array.isArray(query)) {
     throw malformedField("query", "must be an object of parameters", query);
   }
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    checkParameter(name, propertyOf(schema, name, value), value, value);
+    checkParameter(name, parameterOf(schema, name, value), value);
   }
   return query;
 }
@@ -103,27 +93,21 @@ const parameterCheckOf = memoize(({ format: _format, ...plain }: QueryProperty) 
   compileSchema({ properties: { value: plain } }),
 );
 
-/** @param typed as it came */
-function checkParameter(name: string, property: QueryProperty, value: unknown, typed: unknown): void {
+function checkParameter(name: string, property: QueryProperty, value: unknown): void {
   const fault = parameterCheckOf(property).validate({ value });
-  if (fault !== undefined) throw malformedField(name, fault.message, typed);
+  if (fault !== undefined) throw malformedField(name, fault.message, value);
   // Times are taken without seconds, too.
   if (property.format === undefined || parseIsoTime(String(value)) !== undefined) return;
   const hint = / \d\d:\d\d$/.test(String(value)) ? " (a + in a URL is written %2B)" : "";
-  throw malformedField(name, ISO_TIME_EXPECTED + hint, typed);
+  throw malformedField(name, ISO_TIME_EXPECTED + hint, value);
 }
 
-function propertyOf(schema: QuerySchema, name: string, value: unknown): QueryProperty {
+/** @throws `malformed` for a parameter that is unknown */
+export function parameterOf(schema: QuerySchema, name: string, value: unknown): QueryProperty {
   if (Object.hasOwn(schema.properties, name)) return schema.properties[name]!;
   const known = Object.keys(schema.properties);
   const hint = known.length === 0 ? "this takes none" : `known are ${known.join(", ")}`;
   throw malformedField(String(shown(name)), `is not a known parameter; ${hint}`, value);
-}
-
-function valueOf({ type }: QueryProperty, text: string): unknown {
-  if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
-  // "+1", "1.0", "1e3", "0x1" and " 1" are numbers to JavaScript, and mistakes here.
-  return type === "integer" && /^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : text;
 }
 
 export function checkTime(field: string, value: string): string {
