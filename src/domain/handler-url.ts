@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { createAddressRules, LOOPBACK_NETWORKS } from "./addresses.ts";
-import { EvregError, invalidField } from "./error.ts";
+import { type EvregError, invalidField } from "./error.ts";
 import { withoutUserInfo } from "./formats.ts";
 import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 
