@@ -31,11 +31,10 @@ export interface ServiceEnvironment {
 }
 
 export async function diagnose(
-  { store, clock, tokens }: ServiceContext,
+  { store, clock }: ServiceContext,
   inspect: () => ServiceEnvironment,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
-  await tokens.flush();
   const nowMs = clock.now();
   const [allTokens, backlog, newest, attention] = await Promise.all([
     store.tokens.list(),

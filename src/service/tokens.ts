@@ -46,7 +46,6 @@ export function tokensPort(context: TokenParts, access: Access): TokensPort {
   return {
     async list() {
       access.require("admin");
-      await tokens.flush();
       return { data: await store.tokens.list() };
     },
     async create(input) {
@@ -157,19 +156,13 @@ interface CachedToken {
 
 const MAX_TOKENS = 1_000;
 const RECORD_EVERY_MS = 60_000;
-const FLUSH_AFTER_MS = 5_000;
 
-/**
- * Verified tokens by their hash, until they expire or are revoked. The last use of a token is recorded at most once a minute,
- * several in one write.
- */
+/** Verified tokens by their hash, until they expire or are revoked. The last use of a token is recorded at most once a minute. */
 export class TokenCache {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #known = new LRUCache<string, CachedToken>({ max: MAX_TOKENS });
-  readonly #uses = new Map<number, number>();
-  #flushPlanned = false;
   #revocations = 0;
   /** What is known was read under this version. */
   #version = 0;
@@ -247,18 +240,6 @@ export class TokenCache {
     this.onRevoked();
   }
 
-  /** Stores the uses recorded so far. Never rejects. */
-  async flush(): Promise<void> {
-    if (this.#uses.size === 0) return;
-    const uses = [...this.#uses].map(([rowid, atMs]) => ({ rowid, atMs }));
-    this.#uses.clear();
-    try {
-      await this.#store.tokens.recordUses(uses);
-    } catch (error) {
-      this.#logger.debug({ err: error }, "The last uses of tokens could not be stored.");
-    }
-  }
-
   async #find(hash: string): Promise<CachedToken | undefined> {
     const revocations = this.#revocations;
     const token = await this.#store.tokens.find(hash);
@@ -286,12 +267,8 @@ export class TokenCache {
 
   #recordUse(known: CachedToken, nowMs: number): void {
     known.recordedAtMs = this.#clock.monotonicMs();
-    this.#uses.set(known.principal.tokenId!, nowMs);
-    if (this.#flushPlanned) return;
-    this.#flushPlanned = true;
-    this.#clock.setTimer(() => {
-      this.#flushPlanned = false;
-      void this.flush();
-    }, FLUSH_AFTER_MS);
+    this.#store.tokens.recordUse(known.principal.tokenId!, nowMs).catch((error: unknown) => {
+      this.#logger.debug({ err: error }, "The last use of a token could not be stored.");
+    });
   }
 }

@@ -95,7 +95,7 @@ interface TokenStore {
   find(hash: string): Promise<CallerToken | undefined>;
   list(): Promise<readonly Token[]>;
   revoke(id: number, nowMs: number, options?: RevokeOptions): Promise<Token | undefined>;
-  recordUses(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
+  recordUse(id: number, atMs: number): Promise<void>;
 }
 
 export interface RevokeOptions {

@@ -126,7 +126,7 @@ export const OPERATIONS = {
         return revoked[0];
       }),
     ),
-    recordUses: write(credentials.recordTokenUses),
+    recordUse: write(credentials.recordTokenUse, { durable: "later" }),
   },
   audit: {
     list: read(listAudit),

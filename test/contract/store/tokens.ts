@@ -88,12 +88,9 @@ export function tokenSuite(open: OpenStore): void {
 
   it("stores the time of the last use, and never an older one", async () => {
     const { rowid } = await on.tokens.create({ name: "a", scopes: [], hash: "1" }, NOW);
-    await on.tokens.recordUses([
-      { rowid, atMs: NOW + 5 },
-      { rowid: 99, atMs: NOW },
-    ]);
-    await on.tokens.recordUses([{ rowid, atMs: NOW + 2 }]);
-    await on.tokens.recordUses([]);
+    await on.tokens.recordUse(rowid, NOW + 5);
+    await on.tokens.recordUse(99, NOW);
+    await on.tokens.recordUse(rowid, NOW + 2);
     expect((await on.tokens.find("1"))?.last_used_at).toBe("2026-03-01T12:00:00.005Z");
   });
 }

@@ -242,15 +242,11 @@ async function isManaged(sql: Sql, atMs: number): Promise<boolean> {
   );
 }
 
-export async function recordTokenUses(
-  sql: Sql,
-  uses: readonly { rowid: number; atMs: number }[],
-): Promise<undefined> {
+export async function recordTokenUse(sql: Sql, id: number, atMs: number): Promise<undefined> {
   await sql.run(
-    `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
-      FROM list(?: id bigint, at_ms bigint) AS used
-      WHERE token.rowid = used.id`,
-    uses.map(({ rowid, atMs }) => [rowid, atMs]),
+    "UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), ?2) WHERE rowid = ?1",
+    id,
+    atMs,
   );
 }
 
