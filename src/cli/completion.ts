@@ -21,13 +21,8 @@ interface Candidate {
 export function completionAt(words: readonly string[], all: Commands): readonly Candidate[] {
   const typed = words.at(-1) ?? "";
   // bash makes three words of --order=asc.
-  const before = words.slice(0, -1).filter((word) => word !== "=");
+  const before = words.slice(words[0] === "help" ? 1 : 0, -1).filter((word) => word !== "=");
   const commands = all.commands.filter(({ hidden }) => !hidden);
-  if (before[0] === "help") {
-    const [, topic, ...more] = before;
-    if (topic === undefined) return firstWords(commands, all);
-    return more.length === 0 ? verbsOf(topic, commands) : [];
-  }
   if (before.length === 0) return typed.startsWith("-") ? PROGRAM_FLAGS : firstWords(commands, all);
   const [topic = "", verb] = before;
   const verbs = verbsOf(topic, commands);

@@ -37,9 +37,10 @@ export async function main(
  * @public tests call it in the build
  */
 export async function runCommandLine(
-  argv: readonly string[],
+  typed: readonly string[],
   commands: () => Promise<Interfaces.Plugin>,
 ): Promise<number> {
+  const argv = typed[0] === "help" ? [...typed.slice(1), "--help"] : typed;
   let config: Config | undefined;
   setTarget({});
   try {
@@ -119,8 +120,7 @@ function wantsJson(argv: readonly string[]): boolean {
 /** The words of the command, such as `actions create`, or of a topic that has it not, for pointing to its help. */
 function commandOf(argv: readonly string[], config: Config | undefined): string | undefined {
   const flag = argv.findIndex((word) => word.startsWith("-"));
-  const typed = flag === -1 ? argv : argv.slice(0, flag);
-  const words = typed[0] === "help" ? typed.slice(1) : typed;
+  const words = flag === -1 ? argv : argv.slice(0, flag);
   for (let count = Math.min(2, words.length); count > 0; count -= 1) {
     if (config?.findCommand(words.slice(0, count).join(":"))) return words.slice(0, count).join(" ");
   }

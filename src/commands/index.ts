@@ -10,7 +10,6 @@ export const COMMANDS: CommandLoaders = {
   completion: async () => (await import("./shell.ts")).Completion,
   doctor: async () => (await import("./diagnostics.ts")).Doctor,
   export: async () => (await import("./registry.ts")).Export,
-  help: async () => (await import("./shell.ts")).Help,
   import: async () => (await import("./registry.ts")).Import,
   listen: async () => (await import("./listen.ts")).Listen,
   metrics: async () => (await import("./diagnostics.ts")).Metrics,

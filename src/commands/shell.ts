@@ -1,7 +1,5 @@
-import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
+import { Args } from "@oclif/core";
 import { BaseCommand, examples } from "../cli/base-command.ts";
-import { shellWord } from "../domain/formats.ts";
-import { programCommand } from "../runtime/process.ts";
 
 /** Each asks `evreg complete` at every press of the key, so none grows old with the program. */
 export const SCRIPTS = {
@@ -47,24 +45,10 @@ complete -c evreg -f -a '(__evreg_complete)'
 `,
 } as const;
 
-type Shell = keyof typeof SCRIPTS;
-
-/** Where no program is found by the name evreg, it becomes a function that starts this one. */
-const FUNCTIONS: Readonly<Record<Shell, (start: string) => string>> = {
-  bash: (start) => `type evreg >/dev/null 2>&1 || evreg() { ${start} "$@"; }\n`,
-  zsh: (start) => `whence evreg >/dev/null || evreg() { ${start} "$@"; }\n`,
-  fish: (start) => `if not type -q evreg\n    function evreg\n        ${start} $argv\n    end\nend\n`,
-};
-
-/** @param program the words that start this one */
-export function completionScript(shell: Shell, program: readonly string[]): string {
-  return SCRIPTS[shell] + FUNCTIONS[shell](program.map(shellWord).join(" "));
-}
-
 export class Completion extends BaseCommand {
   static override summary = "Print the script that completes evreg's command lines in a shell.";
   static override description =
-    "It completes commands, flags and their values. The script asks the program evreg. Where none of that name is on the PATH, it makes a function of that name, which starts the program that printed it: so source <(PATH/TO/CHECKOUT/bin/run.js completion bash) in ~/.bashrc gives a checkout its short name, too. An alias completes nothing.";
+    "It completes commands, flags and their values. The script asks the program evreg, which must be on the PATH. An alias completes nothing.";
   static override examples = examples({
     "bash, in ~/.bashrc": "source <(evreg completion bash)",
     "zsh, in ~/.zshrc after compinit": "source <(evreg completion zsh)",
@@ -81,31 +65,6 @@ export class Completion extends BaseCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Completion);
-    await this.outputFor(flags).plain(completionScript(args.shell as Shell, programCommand()));
-  }
-}
-
-export class Help extends Command {
-  static override usage = "help [COMMAND] [--nested-commands]";
-  static override summary = "Show help for a command.";
-  static override examples = ["evreg help actions create"];
-  static override args = { command: Args.string({ description: "Command to show help for." }) };
-  static override flags = {
-    "nested-commands": Flags.boolean({ char: "n", summary: "Show the commands of all topics as well." }),
-  };
-  /** A command may have two words. */
-  static override strict = false;
-
-  async run(): Promise<void> {
-    const { argv, flags } = await this.parse(Help);
-    const words = argv.map(String);
-    const HelpClass = await loadHelpClass(this.config);
-    // `--help` has them so; oclif itself reads them there only.
-    const { helpOptions } = this.config.pjson.oclif;
-    const help = new HelpClass(this.config, { ...helpOptions, all: flags["nested-commands"] });
-    const own = words[0] === Help.id ? this.config.findCommand(Help.id) : undefined;
-    // oclif passes over the word help wherever it stands.
-    if (own === undefined) await help.showHelp(words);
-    else await help.showCommandHelp(own, []);
+    await this.outputFor(flags).plain(SCRIPTS[args.shell as keyof typeof SCRIPTS]);
   }
 }

@@ -92,9 +92,3 @@ function scriptUrl(script: ThreadScript): URL {
 export function programWords(): readonly string[] {
   return process.argv.slice(isSea() ? 2 : 1);
 }
-
-/** The words that start this program: the single executable, or Node with the installed entry. */
-export function programCommand(): readonly string[] {
-  const [, entry] = process.argv;
-  return isSea() || entry === undefined ? [process.execPath] : [process.execPath, entry];
-}

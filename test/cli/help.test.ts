@@ -7,9 +7,7 @@ const { runEach, expectEach } = commandLine(tmpdir(), {});
 test("help exists for commands and topics of commands", async () => {
   await expectEach([
     ["help tokens create", 0, /^Create a token\./],
-    ["help help", 0, /help \[COMMAND\]/],
     ["help nosuch", 2, "", /tokens, whoami\./],
-    ["help -n", 0, /tokens revoke/],
   ]);
   const [commands, flagged, root] = await runEach("help tokens", "tokens --help", "help");
   expect(commands?.stdout).toContain("tokens revoke");

@@ -42,8 +42,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   completion: { ok: () => "bash", missing: null, varies: "lines", isText: true, place: "none" },
   doctor: { ok: () => "", missing: null, varies: "lines", reportsOfServer: true },
   export: { ok: () => "--application shop", missing: null, refuses: ["jsonl"] },
-  // A text in no other format; help.test.ts has it.
-  help: null,
   import: {
     ok: () => "- --application shop",
     input: () =>
