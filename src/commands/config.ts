@@ -1,5 +1,5 @@
 import { BaseCommand, ConfigCommand, examples } from "../cli/base-command.ts";
-import { optionalArg, outputFileFlags, textFlag } from "../cli/flags.ts";
+import { optionalArg, outputFileFlags } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
 import { note } from "../cli/io/output.ts";
@@ -11,26 +11,15 @@ import { type Config, CONFIG_KEYS, type ConfigKey } from "../config/keys.ts";
 import { type ShownKey, shownKeys } from "../config/values.ts";
 import { readAuthorities, readCertificate } from "../runtime/certificate.ts";
 
-/** The flags of other commands that set a key. Not those of secrets, which are not shown anyway. */
-const KEY_FLAGS = Object.fromEntries(
-  CONFIG_KEYS.flatMap(({ flag, path, secret }) =>
-    flag === undefined || flag === "data" || secret === true
-      ? []
-      : [[flag, textFlag(`Show it with this as ${path}.`, "VALUE")]],
-  ),
-);
-
 export class ConfigShow extends ConfigCommand {
   static override aliases = ["config"];
   static override summary = "Show the configuration that applies here, and where each value comes from.";
   static override description =
     "Shows what evreg serve would use with the same flags. Of a secret it shows only that it is set. If the configuration has mistakes, the command names each and ends with 2.";
   static override examples = examples("evreg config", {
-    "Of a server with other flags": "evreg config --data /var/lib/evreg --port 8080",
+    "Of a server with other settings": "EVREG_PORT=8080 evreg config --data /var/lib/evreg",
     "What is not at its default": "evreg config --json | jq '.data[] | select(.source != \"default\")'",
   });
-
-  static override flags = KEY_FLAGS;
 
   async run(): Promise<void> {
     const { flags } = await this.parse(ConfigShow);
