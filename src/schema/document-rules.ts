@@ -31,39 +31,28 @@ export function maxBytesOf(member: SchemaHolder): number {
   return member === "schemata" ? SCHEMA_LIMITS.bytes : SCHEMA_LIMITS.filterBytes;
 }
 
-/**
- * Checks the depth and size of a document, before anything recurses into it. A number that no double can hold, such as
- * `1e400`, would be stored as `null` and mean something else from then on.
- */
+/** Checks the depth and size of a document, before anything recurses into it any deeper. */
 export function checkSize(schemata: unknown, maxBytes: number): void {
   if (!isObject(schemata)) throw refuseSchema(schemata, "", "must be a JSON Schema object", schemata);
-  let level: { readonly container: object; readonly pointer: string }[] = [
-    { container: schemata, pointer: "" },
-  ];
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > SCHEMA_LIMITS.depth) {
-      throw refuseSchema(undefined, "", `must not be nested deeper than ${SCHEMA_LIMITS.depth} levels`);
-    }
-    const next: typeof level = [];
-    for (const { container, pointer } of level) {
-      for (const [name, value] of Object.entries(container) as [string, unknown][]) {
-        if (typeof value === "object" && value !== null) {
-          next.push({ container: value, pointer: pointerTo(pointer, name) });
-        } else if (typeof value === "number" && !Number.isFinite(value)) {
-          throw refuseSchema(
-            schemata,
-            pointerTo(pointer, name),
-            "must be a number that a double can hold, up to 1.79e308",
-          );
-        }
-      }
-    }
-    level = next;
-  }
+  checkInside(schemata, "", 1, schemata);
   const bytes = Buffer.byteLength(JSON.stringify(schemata));
   if (bytes > maxBytes) {
     const message = `must have at most ${maxBytes.toLocaleString("en")} bytes as JSON, not ${bytes.toLocaleString("en")}`;
     throw refuseSchema(undefined, "", message);
+  }
+}
+
+/** A number that no double can hold, such as `1e400`, would be stored as `null` and mean something else from then on. */
+function checkInside(container: object, pointer: string, depth: number, schemata: unknown): void {
+  if (depth > SCHEMA_LIMITS.depth) {
+    throw refuseSchema(undefined, "", `must not be nested deeper than ${SCHEMA_LIMITS.depth} levels`);
+  }
+  for (const [name, value] of Object.entries(container) as [string, unknown][]) {
+    const place = pointerTo(pointer, name);
+    if (typeof value === "object" && value !== null) checkInside(value, place, depth + 1, schemata);
+    else if (typeof value === "number" && !Number.isFinite(value)) {
+      throw refuseSchema(schemata, place, "must be a number that a double can hold, up to 1.79e308");
+    }
   }
 }
 

@@ -172,18 +172,8 @@ interface UnlistedNames {
 /** Names that hardly any schema lists, for counterexamples. */
 const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 
-const unlistedNamesCache = memoize((_left: Conjunction) => new Map<SchemaNode, UnlistedNames[]>());
-
-/** The groups of names that neither the conjunction nor the schema lists. */
-export function unlistedNames(left: Conjunction, right: SchemaNode, texts: TextWitness): UnlistedNames[] {
-  const byNode = unlistedNamesCache(left);
-  const names = byNode.get(right) ?? groups(left, right, texts);
-  byNode.set(right, names);
-  return names;
-}
-
 /** One group for the names that match no pattern, and one for each pattern; a name that matches several is in each of theirs. */
-function groups(left: Conjunction, right: SchemaNode, texts: TextWitness): UnlistedNames[] {
+export function unlistedNames(left: Conjunction, right: SchemaNode, texts: TextWitness): UnlistedNames[] {
   const { types, values, patterns: namePatterns, minLength, maxLength } = boundsOf(left.name());
   if (types === 0 || values !== undefined) return [];
   const all = [...left.nodes, right];

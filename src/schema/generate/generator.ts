@@ -60,11 +60,6 @@ export class Sampler {
     return { payload: undefined, failure: this.#failure };
   }
 
-  /** Whether a payload conforms, such as a sample that was changed. */
-  conforms(payload: unknown): boolean {
-    return this.#validator.validate(payload) === undefined;
-  }
-
   #try(random: SeededRandom, minimalFrom: number): JsonObject | undefined {
     try {
       const maker = new ValueMaker(this.#texts, { random, minimalFrom });

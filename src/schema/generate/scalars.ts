@@ -3,7 +3,7 @@ import { lengthOf, matchesFormat } from "../validate/evaluate.ts";
 import { spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
-import { isMultipleOf, TYPE } from "../validate/values.ts";
+import { TYPE } from "../validate/values.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
 const WORDS =
@@ -194,20 +194,10 @@ function numbersByChance({ lower, upper }: Bounds, step: number, random: SeededR
 
 function stepOf({ types, lower, upper, factors }: Bounds): number {
   const isWhole = (types & TYPE.fraction) === 0;
-  const step = factors.reduce(commonMultiple, isWhole ? 1 : 0);
+  const step = Math.max(isWhole ? 1 : 0, ...factors);
   if (step > 0) return step;
   const span = upper.value - lower.value;
   return span > 0 && span < 1 ? span / SPREAD : 0.01;
-}
-
-/** A common multiple, if few tries find one. */
-function commonMultiple(one: number, other: number): number {
-  if (one === 0) return other;
-  for (let times = 1; times <= SPREAD; times++) {
-    const multiple = rounded(times * Math.max(one, other));
-    if (isMultipleOf(multiple, Math.min(one, other))) return multiple;
-  }
-  return Math.max(one, other);
 }
 
 /** Leaves out the last digits of a double, where 3 * 0.1 is more than 0.3. */

@@ -41,17 +41,9 @@ type Letter = readonly [number, ...number[]];
 /** The letters of a text, or as `TextFound`. */
 type Path = readonly Letter[] | "none" | "unknown";
 
-/** The automata that texts are searched with. */
-interface Search {
-  readonly automata: readonly Automaton[];
-  /** One letter of each kind of characters, the most readable ones first; `undefined` where there are too many kinds. */
-  readonly letters: readonly Letter[] | undefined;
-}
-
 /** Searches for texts, for one comparison or one schema. It caches them, and the patterns, which may take 20 ms to compile. */
 export class TextWitness {
   readonly #automata = new Map<string, Automaton>();
-  readonly #searches = new Map<string, Search>();
   readonly #found = new Map<string, Path>();
 
   /** @param random picks the letters of each kind, the same for the same state of it */
@@ -76,23 +68,12 @@ export class TextWitness {
     const { matching, notMatching, minLength, maxLength } = wanted;
     if (minLength > maxLength) return "none";
     if (minLength > MAX_COUNTED_LENGTH) return "unknown";
-    const { automata, letters } = this.#searchWith([...matching, ...notMatching]);
+    const automata = [...matching, ...notMatching].map((pattern) => this.#automatonOf(pattern));
+    const letters = automata.some(({ failed }) => failed) ? undefined : lettersOf(automata);
     if (letters === undefined) return "unknown";
     // States that another search has built count against the limit.
     for (const automaton of automata) automaton.clearCache();
     return walk(automata, letters, wanted);
-  }
-
-  #searchWith(patterns: readonly string[]): Search {
-    const key = JSON.stringify(patterns);
-    let search = this.#searches.get(key);
-    if (search === undefined) {
-      const automata = patterns.map((pattern) => this.#automatonOf(pattern));
-      const isUsable = automata.every(({ failed }) => !failed);
-      search = { automata, letters: isUsable ? lettersOf(automata) : undefined };
-      this.#searches.set(key, search);
-    }
-    return search;
   }
 
   #automatonOf(pattern: string): Automaton {
@@ -179,7 +160,7 @@ const EDGES = [
 const MAX_RANGES = 16;
 const MAX_CHARACTERS = 26;
 
-/** The letters of all kinds, the most readable ones first. */
+/** One letter of each kind of characters, the most readable ones first; `undefined` where there are too many kinds. */
 function lettersOf(automata: readonly Automaton[]): readonly Letter[] | undefined {
   const kinds = kindsOf(automata, EDGES, spend);
   if (kinds.length > MAX_KINDS) return undefined;
