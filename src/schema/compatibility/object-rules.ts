@@ -1,4 +1,3 @@
-import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { TYPE } from "../validate/values.ts";

@@ -187,21 +187,14 @@ function candidates(
   near: readonly SchemaNode[],
   prover: Prover,
 ): BranchCandidate[] {
-  const classes = new Set(nodes.map((node) => prover.equivalence.classOf(node)));
   const reported = new Set(
     nodes
       .flatMap(({ pointer }) => branches.find((branch) => standsAt(branch, pointer)) ?? [])
-      .filter(
-        (branch) =>
-          (typesOf(branch) & types) !== 0 ||
-          nodes.some((node) => isListedAt(node, branch.pointer, branches.length)),
-      ),
+      .filter((branch) => (typesOf(branch) & types) !== 0),
   );
   const others = near.filter((branch) => !reported.has(branch));
-  const isSame = (branch: SchemaNode): boolean => {
-    const ownClass = prover.equivalence.classOf(branch);
-    return ownClass !== undefined && classes.has(ownClass);
-  };
+  const isSame = (branch: SchemaNode): boolean =>
+    nodes.some((node) => prover.equivalence.check(node, branch));
   return [
     ...others.filter(isSame).map((branch) => ({ branch, isReported: false })),
     ...[...reported].map((branch) => ({ branch, isReported: true })),
@@ -214,13 +207,6 @@ function candidates(
 /** Whether the branch is at that place, or refers to what is. */
 function standsAt({ pointer, target }: SchemaNode, place: string): boolean {
   return pointer === place || target?.pointer === place;
-}
-
-/** Whether a schema has as many branches, one of them there: then that one was changed, and none before it was removed. */
-function isListedAt({ anyOf, oneOf }: SchemaNode, pointer: string, count: number): boolean {
-  return [anyOf, oneOf].some(
-    (list) => list.length === count && list.some((branch) => branch.pointer === pointer),
-  );
 }
 
 function conditionHolds(obligation: Obligation, prover: Prover): boolean {
