@@ -91,7 +91,7 @@ export const ACTION_ANSWERS = {
   }),
   Deprecation: record({
     action: field.text,
-    since: about(field.timestamp, "To the second."),
+    since: field.timestamp,
     successor: { ...field.nullableText, description: ACTION.successor.about },
   }),
   SchemaWarning: record({

@@ -11,7 +11,7 @@ import {
   type Validator,
 } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import type { CatalogStore, StoredAction } from "../store/catalog.ts";
+import type { CatalogStore } from "../store/catalog.ts";
 import type { Store } from "../store/store.ts";
 
 // What publishing goes by: actions with their compiled schemas, and the checks of payloads by these.
@@ -112,19 +112,11 @@ export class ActionCache {
     const before = this.#loaded.get(name)?.action;
     const isSame = before?.actionId === actionId && before.revision === revision;
     const validator = isSame ? before.validator : await eventLoop.run(compileSchemaSteps(schemata));
-    const deprecation = deprecationOf(stored, successor);
+    const { action, deprecatedMs } = stored;
+    const deprecation = deprecatedMs === null ? undefined : { action, since: toIso(deprecatedMs), successor };
     const state = { isBuiltIn, takesEvents: !isBuiltIn && !retired, successor, deprecation };
     return { actionId, application, revision, schemata, validator, ...state };
   }
-}
-
-function deprecationOf(
-  { action, deprecatedMs }: StoredAction,
-  successor: string | null,
-): Deprecation | undefined {
-  if (deprecatedMs === null) return undefined;
-  // The header has seconds, and all ports return the same.
-  return { action, since: toIso(Math.floor(deprecatedMs / 1_000) * 1_000), successor };
 }
 
 const MAX_STEPS = 20;

@@ -29,8 +29,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       await makeAny(under, old, next);
       await under.clock.advance(1_234);
       event = newEvent({}, old);
-      const wholeSecondMs = Math.floor(under.clock.now() / 1_000) * 1_000;
-      told = { action: old, since: new Date(wholeSecondMs).toISOString(), successor: next };
+      told = { action: old, since: new Date(under.clock.now()).toISOString(), successor: next };
     });
 
     it("tells publishers since when an action is deprecated, and what to use instead", async () => {
