@@ -25,21 +25,12 @@ export function orderKeysOf(
   pointers: readonly (readonly string[])[],
 ): readonly number[] {
   const isRead = payload !== undefined && pointers.some((steps) => steps.length > 0);
-  const whole = isRead ? wholeOf(payload) : undefined;
+  const whole = isRead ? valueOf(payload, { start: 0, end: payload.length }) : undefined;
   return pointers.map((steps) => {
     if (steps.length === 0) return WHOLE_KEY;
     const value = scalarAt(whole, steps);
     return value === undefined ? NO_KEY : keyOfScalar(value);
   });
-}
-
-/**
- * The value that has this key, as it may be typed: a text as it is, another value as JSON.
- * @returns `undefined` where there is none, or another, at the pointer
- */
-export function keyTextOf(payload: Uint8Array, steps: readonly string[], key: number): string | undefined {
-  const value = scalarAt(wholeOf(payload), steps);
-  return value === undefined || keyOfScalar(value) !== key ? undefined : String(value);
 }
 
 /** The keys that somebody may mean who types this: those of the text and, where it is JSON, of that value. */
@@ -51,10 +42,6 @@ export function keysOfText(text: string): readonly number[] {
   } catch {
     return [asText];
   }
-}
-
-function wholeOf(payload: Uint8Array): unknown {
-  return valueOf(payload, { start: 0, end: payload.length });
 }
 
 /** The value that the steps of a JSON Pointer lead to; `undefined` where they lead nowhere, or to an object or a list. */

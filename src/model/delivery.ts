@@ -56,13 +56,6 @@ export const DELIVERY = {
 /** A delivery with all that happened to it. */
 export const DELIVERY_WITH_ATTEMPTS = {
   ...DELIVERY,
-  key: {
-    answer: field.text,
-    about:
-      "Of a subscription that is ordered by key: its key, by which `key` finds it. Absent without one, and for one of more than 1,024 characters.",
-    isOptional: true,
-    title: "Key",
-  },
   attempts: {
     answer: {
       type: "array",

@@ -139,7 +139,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       await refusal((await under.as(["read:shop"])).subscriptions.attempts(1), "not_found");
     });
 
-    it("show the key of their order, and are listed by it", async () => {
+    it("are listed by the key of their order", async () => {
       await subscribe(under.evreg, { action: "any", ordered: { key: "/c" } });
       await subscribe(under.evreg, { action: "any", subscription: "other" });
       for (const c of ["C-17", 42, "42", "C-17", [1]]) await publish(under.evreg, newEvent({ c }, "any"));
@@ -148,11 +148,6 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect(await events({ key: "C-17" })).toEqual([4, 1]);
       expect(await events({ key: "42" })).toEqual([3, 2]);
       expect(await events({ key: "C-18" })).toEqual([]);
-      const keys: unknown[] = [];
-      for (const { rowid } of (await under.evreg.deliveries.list()).data) {
-        keys.push((await under.evreg.deliveries.get(rowid)).data.key);
-      }
-      expect(keys.filter((key) => key !== undefined)).toEqual(["C-17", "42", "42", "C-17"]);
     });
 
     it("are listed newest first, by exact filters", async () => {

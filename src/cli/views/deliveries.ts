@@ -1,17 +1,17 @@
 import { type Column, ID_COLUMN } from "../io/table.ts";
-import type { Attempt, Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../../domain/delivery.ts";
+import type { Attempt, Delivery, SubscriptionAttempt } from "../../domain/delivery.ts";
 import { ATTEMPT, DELIVERY, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
 import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 import { nextCommand } from "../target/next-command.ts";
 import type { Replay, ReplayCount } from "../../domain/replay.ts";
 import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
 
-const SHOWN: ShownMembers<Delivery & Pick<DeliveryWithAttempts, "key">> = {
+const SHOWN: ShownMembers<Delivery> = {
   subscription: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}`,
   status: { color: colorOf },
 };
 
-const LINES = ["rowid", "event_id", "action", "subscription", "key"] as const;
+const LINES = ["rowid", "event_id", "action", "subscription"] as const;
 
 export const DELIVERIES = {
   noun: "delivery",

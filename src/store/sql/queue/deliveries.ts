@@ -22,18 +22,12 @@ import {
   SELECT_DELIVERY,
   STATUS,
 } from "./delivery-state.ts";
-import { findKeyText, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
+import { keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
 import type { Work } from "../operation.ts";
 
 export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAttempts | undefined> {
   const row = await findRow(sql, id);
-  if (row === undefined) return undefined;
-  const key = await findKeyText(sql, id);
-  return {
-    ...deliveryOf(row),
-    ...(key === undefined ? {} : { key }),
-    attempts: await attemptsOfDelivery(sql, id),
-  };
+  return row && { ...deliveryOf(row), attempts: await attemptsOfDelivery(sql, id) };
 }
 
 export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promise<Delivery | undefined> {

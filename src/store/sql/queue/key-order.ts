@@ -1,5 +1,4 @@
-import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
-import { keyTextOf, orderKeysOf, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
+import { orderKeysOf, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { pointerSteps } from "../../../json/field-path.ts";
 import { SUBSCRIPTION_LIMITS } from "../../../model/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
@@ -180,22 +179,6 @@ async function keysOf(
   if (steps.length === 0) return placed.map(() => WHOLE_KEY);
   const payloads = await loadPayloads(sql, placed);
   return placed.flatMap(({ eventId }) => orderKeysOf(payloads.get(eventId) ?? undefined, [steps]));
-}
-
-/** Answers the key of one delivery as a text, if its subscription still orders by it. */
-export async function findKeyText(sql: Sql, deliveryId: number): Promise<string | undefined> {
-  const [keyed] = await sql.rows<PayloadRequest & { readonly key: number; readonly pointer: string }>(
-    `SELECT d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key, s.order_key AS pointer
-      FROM delivery AS d CROSS JOIN event AS e ON e.rowid = d.event_id
-      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE d.rowid = ? AND d.key IS NOT NULL AND s.order_key <> '${WHOLE_ORDER}'`,
-    deliveryId,
-  );
-  if (keyed === undefined) return undefined;
-  const payload = (await loadPayloads(sql, [keyed])).get(keyed.eventId) ?? undefined;
-  if (payload === undefined) return undefined;
-  const text = keyTextOf(payload, pointerSteps(keyed.pointer), keyed.key);
-  return text !== undefined && text.length <= DELIVERY_LIMITS.keyLength ? text : undefined;
 }
 
 /** Answers the keys of these deliveries, which may have ended. */
