@@ -6,7 +6,7 @@ import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
 import { parseJson } from "../json/raw-json.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
-import { parameterOf } from "../service/requests.ts";
+import { checkQuery, parameterOf } from "../service/requests.ts";
 import { addressOf, isEnding, noticeEnd } from "./connections.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
@@ -127,12 +127,12 @@ export class ApiRequest {
     throw malformedField("id", "must be a whole number from 1", text);
   }
 
-  /** Reads the query, see `typedQuery`. */
+  /** Reads the query by a schema, before anything is read or reserved for the request. `malformed` for anything unknown or ill-formed. */
   readQuery(schema: QuerySchema): void {
     const { search } = this.#event.url;
     if (search.length <= 1) return;
     if (search.includes("%")) decode(search, "query");
-    this.query = typedQuery(schema, new URLSearchParams(search));
+    this.query = checkQuery(schema, typedQuery(schema, new URLSearchParams(search)));
   }
 
   /** The body as JSON. */
@@ -241,7 +241,7 @@ function quote(header: string): string {
 }
 
 /**
- * The values of a query by the types in its schema; the service checks them.
+ * The values of a query by the types in its schema.
  * @throws `malformed` for a parameter that is unknown or given twice: a typo must not pass unseen
  */
 export function typedQuery(schema: QuerySchema, params: URLSearchParams): Record<string, unknown> {
