@@ -87,6 +87,19 @@ test.each([
   });
 });
 
+test("lines that were never sent are not in doubt after an interruption", async () => {
+  const controller = new AbortController();
+  async function* lines(): AsyncGenerator<Line[]> {
+    yield [lineOf(1), lineOf(2)];
+    await Promise.resolve();
+    controller.abort();
+    controller.signal.throwIfAborted();
+  }
+  const options = bulk({ lines: lines(), onError: "atomic", signal: controller.signal });
+  const failure: unknown = expect.anything();
+  expect(await publishLines(options)).toEqual({ ...NOTHING_SETTLED, end: "interrupted", failure });
+});
+
 /** A target that fails as told, then takes all; with the time that goes by only in waits. */
 function unsteady(...failures: (Error | BatchResult)[]) {
   const controller = new AbortController();

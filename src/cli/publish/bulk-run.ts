@@ -68,7 +68,7 @@ export async function publishLines(options: BulkOptions): Promise<BulkOutcome> {
   let state = NOTHING_SETTLED;
   let batch: BatchEntry[] = [];
   let batchBytes = 0;
-  let sent = batch;
+  let sent: readonly BatchEntry[] = [];
   /** Answers whether to go on. */
   const send = async (): Promise<boolean> => {
     const last = batch.at(-1)?.line;
