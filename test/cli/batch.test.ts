@@ -53,7 +53,11 @@ test("refused lines are reported with number and reason, the others are publishe
     String.raw`Line 7: .*no\.such.*\n`,
     String.raw`4 events published, 3 lines refused\. Fix those lines and publish them separately\.\n`,
   ];
-  await expectEach([["publish --batch bad.ndjson", 7, "", new RegExp(`^${told.join("")}$`)]]);
+  const meant = /^Line 1: There is no action "batch\.continu"\. Did you mean batch\.continue\?\n/;
+  await expectEach([
+    ["publish --batch bad.ndjson", 7, "", new RegExp(`^${told.join("")}$`)],
+    [BATCH, 7, "", meant, { input: line("batch.continu", 1) }],
+  ]);
   expect(await idsOf(name)).toEqual([1, 4, 6, 8]);
 });
 

@@ -118,8 +118,9 @@ const MAX_SHOWN = 20;
 
 /** A refused line for a person. */
 function refusalText(number: number, { error, details }: ErrorBody): string {
+  const { suggestion } = details;
   const wrong = wrongValue(error, details);
-  const why = escapeControl(error);
+  const why = escapeControl(typeof suggestion === "string" ? `${error} Did you mean ${suggestion}?` : error);
   return `Line ${number}: ${wrong === undefined ? why : `${why.replace(/\.$/, "")}: ${wrong}`}`;
 }
 
@@ -128,7 +129,10 @@ function summary(outcome: BulkOutcome, options: BulkPublishOptions): string {
   const { refused, end, settledLine } = outcome;
   const counts = countsText(outcome);
   if (end === "all") {
-    const again = options.key === undefined ? "publish them separately" : "give the same command again";
+    const again =
+      options.key === undefined
+        ? "publish them separately"
+        : "give the same command again; those whose key was used before need another --idempotency-key";
     return refused === 0 ? counts : `${counts} Fix those lines and ${again}.`;
   }
   const fix = `Fix ${refused === 1 ? "it" : "them"}`;
