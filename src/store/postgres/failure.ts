@@ -10,7 +10,7 @@ interface DatabaseError extends Error {
 const TRY_AGAIN_MS = 1_000;
 
 const POOLED =
-  "a pooler gives each transaction another connection, so that prepared statements are lost; set database.prepare to false";
+  "a pooler gives each transaction another connection, so that prepared statements are lost; give the address of the database with prepare=false in it";
 
 /** What is said of codes, and of the classes that they begin with. */
 const SAYINGS: readonly (readonly [code: string, kind: FailureKind, saying: string])[] = [
