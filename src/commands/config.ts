@@ -15,7 +15,7 @@ export class ConfigShow extends ConfigCommand {
   static override aliases = ["config"];
   static override summary = "Show the configuration that applies here, and where each value comes from.";
   static override description =
-    "Shows what evreg serve would use with the same flags. Of a secret it shows only that it is set. If the configuration has mistakes, the command names each and ends with 2.";
+    "Shows what evreg serve would use here. Of a secret it shows only that it is set. If the configuration has mistakes, the command names each and ends with 2.";
   static override examples = examples("evreg config", {
     "Of a server with other settings": "EVREG_PORT=8080 evreg config --data /var/lib/evreg",
     "What is not at its default": "evreg config --json | jq '.data[] | select(.source != \"default\")'",

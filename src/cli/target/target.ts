@@ -96,8 +96,8 @@ async function readTarget({ "token-file": file, ...flags }: TargetFlags) {
 /**
  * The server a command acts on, by the rules of `openTarget`; `undefined` for a data folder without one.
  * @param flags with the token that was typed, wherever it came from
- * @throws EvregError `usage` for a server or a data folder that only a file found by chance names: the file may have come
- * with a cloned repository, and neither a payload nor a token goes where it says
+ * @throws EvregError `usage` for a server that only a file found by chance names: the file may have come with a cloned
+ * repository, and neither a payload nor a token goes where it says
  */
 async function serverFor(flags: TargetFlags, loaded: LoadedConfig): Promise<Target | undefined> {
   const { config, unnamedUrlPlace: place } = loaded;
