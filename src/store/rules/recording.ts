@@ -162,7 +162,7 @@ export class Recording<C extends EventCandidate> {
 
 function tooManyDeliveries(deliveries: number, limit: number): EvregError {
   const [size, max] = [deliveries, limit].map((count) => count.toLocaleString("en"));
-  const message = `The batch makes ${size} deliveries; with \`atomic\` it may make ${max}. Send fewer events at a time, or leave out \`atomic\`.`;
+  const message = `The batch makes ${size} deliveries; with \`atomic\` it may make ${max}. Send fewer events at a time, or leave out \`atomic\` (on the command line --atomic or --on-error stop).`;
   return new EvregError("too_large", message, { limit, size: deliveries });
 }
 
