@@ -51,9 +51,7 @@ function asFlagError(
     return isTyped ? usageError(error.message, error.details) : error;
   }
   const rule = [...names, message].join(": ");
-  // A server returns a number as the text it was sent as.
-  const shown = typeof typed === "number" ? typed : value;
-  return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });
+  return usageError(`--${flag}: ${rule}`, { flag, message: rule, value });
 }
 
 /** Examples for help: commands alone, and commands by what they are for. */
