@@ -1,11 +1,14 @@
 import type { Figures, Percentiles } from "./stats.ts";
 
-/** What is counted. The last two are followed by their buckets, see `bucketOf`. */
+/**
+ * What is counted, by the numbers that are stored; 1 was what is refused. The last two are followed by their buckets, see
+ * `bucketOf`.
+ */
 export const MEASURE = {
   published: 0,
-  delivered: 1,
-  failedAttempts: 2,
-  failed: 3,
+  delivered: 2,
+  failedAttempts: 3,
+  failed: 4,
   latency: 256,
   /** An attempt, delivered or not, by how long it took. */
   attempt: 512,
@@ -14,13 +17,19 @@ export const MEASURE = {
 /** How often something happened, by its measure. */
 export type MeasureCounts = Record<string, number>;
 
-/** What is counted without a time, at the places of its measures. */
-const COUNTED = ["published", "delivered", "failed_attempts", "failed"] as const;
+/** What is counted without a time. */
+const COUNTED = {
+  published: MEASURE.published,
+  delivered: MEASURE.delivered,
+  failed_attempts: MEASURE.failedAttempts,
+  failed: MEASURE.failed,
+} as const;
 
 /** What is added up to figures. */
 export class Tally {
   lastError: string | null = null;
-  readonly #counts = COUNTED.map(() => 0);
+  /** At the places of their measures. */
+  readonly #counts = Array.from({ length: MEASURE.failed + 1 }, () => 0);
   #latency: TimeHistogram | undefined;
   #attempts: TimeHistogram | undefined;
 
@@ -31,7 +40,7 @@ export class Tally {
   }
 
   #count(measure: number, count: number): void {
-    if (measure < COUNTED.length) this.#counts[measure]! += count;
+    if (measure < this.#counts.length) this.#counts[measure]! += count;
     else if (measure >= MEASURE.attempt) {
       (this.#attempts ??= new TimeHistogram()).add(measure - MEASURE.attempt, count);
     } else if (measure >= MEASURE.latency) {
@@ -41,13 +50,13 @@ export class Tally {
 
   /** How much happened, for an order. */
   get weight(): number {
-    return this.#counts.reduce((sum, count) => sum + count);
+    return Object.values(COUNTED).reduce<number>((sum, measure) => sum + this.#counts[measure]!, 0);
   }
 
   figures(): Figures {
-    const counted = Object.fromEntries(COUNTED.map((name, place) => [name, this.#counts[place]!]));
+    const counted = Object.entries(COUNTED).map(([name, measure]) => [name, this.#counts[measure]!]);
     return {
-      ...(counted as Record<(typeof COUNTED)[number], number>),
+      ...(Object.fromEntries(counted) as Record<keyof typeof COUNTED, number>),
       latency_ms: percentiles(this.#latency),
       attempt_ms: percentiles(this.#attempts),
     };

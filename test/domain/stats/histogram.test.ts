@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bucketOf, BUCKETS, middleOf, TimeHistogram } from "../../../src/domain/stats/tally.ts";
+import { bucketOf, BUCKETS, middleOf, Tally, TimeHistogram } from "../../../src/domain/stats/tally.ts";
 
 describe("a histogram of times", () => {
   it("has exact buckets up to 15 ms, and then ones whose middle is at most 6 % off", () => {
@@ -22,4 +22,11 @@ describe("a histogram of times", () => {
     for (let ms = 1; ms <= 10; ms += 1) histogram.add(bucketOf(ms), 1);
     expect([50, 90, 99, 100].map((percent) => histogram.percentile(percent))).toEqual([5, 9, 10, 10]);
   });
+});
+
+it("adds up what is counted by the numbers that data folders have, of which 1 means nothing any more", () => {
+  const tally = new Tally();
+  tally.add({ 0: 10, 1: 1_000, 2: 20, 3: 30, 4: 40 });
+  expect(tally.figures()).toMatchObject({ published: 10, delivered: 20, failed_attempts: 30, failed: 40 });
+  expect(tally.weight).toBe(100);
 });
