@@ -66,8 +66,8 @@ export class StepBudget {
 export class StepsExceeded extends Error {}
 
 /**
- * The budget of the check that runs now: validations never yield, so no two overlap. Each check sets `left` first, and compiled schemas
- * decrement it.
+ * The budget of the check that runs now: validations never yield, so no two overlap. Each check sets `left` first, and what takes long
+ * decrements it.
  */
 export const budget = new StepBudget(VALIDATION_STEPS);
 

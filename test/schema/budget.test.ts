@@ -100,6 +100,14 @@ test.each<[string, unknown, unknown]>([
     many(50_000, () => ({})),
   ],
   [
+    "a name that lacks another, behind which thousands depend",
+    {
+      definitions: { all: { dependencies: members(8_000, () => ["none"]) } },
+      anyOf: many(4_000, () => ({ $ref: "#/definitions/all" })),
+    },
+    { p0: 1 },
+  ],
+  [
     "a list that no branch allows",
     { anyOf: many(400, () => ({ items: [true, { type: "string" }], additionalItems: true })) },
     Array(500_000).fill(1),
@@ -190,6 +198,18 @@ test("a list checked twice for unique items gives the same answer twice", () => 
   const schemata = { allOf: [{ not: { uniqueItems: true } }, { uniqueItems: true }] };
   expect(of(schemata, [1, 2, 1])?.message).toBe("must not hold the same item twice (items 0 and 2)");
   expect(of(schemata, [1, 2])?.message).toBe("must not be of this kind");
+});
+
+test("many objects with other names each, of a schema with many properties, are counted", () => {
+  const schema = accepted({ items: { properties: members(60, () => ({ type: "string" })) } });
+  expect(schema.validate(many(6_000, (index) => ({ [`k${index}`]: 0 })))).toBeUndefined();
+  expect(VALIDATION_STEPS - budget.left).toBeGreaterThan(6_000);
+});
+
+test("no more faults are looked for than are asked for", () => {
+  const schema = accepted({ required: many(5_000, (index) => `p${index}`), dependencies: { a: ["p0"] } });
+  expect(schema.validate({ a: 1 }, VALIDATION_STEPS, 20)?.others).toHaveLength(19);
+  expect(VALIDATION_STEPS - budget.left).toBeLessThan(100);
 });
 
 test("a check ends within the given steps, with a result or without", () => {

@@ -55,7 +55,7 @@ function look(node: SchemaNode, value: unknown, at: ValuePlace, search: FaultSea
     if (!isAbout(keyword, value)) continue;
     const own = OWN_FAULTS[keyword];
     for (const one of own?.(value as never, resolved, at, deepest) ?? []) {
-      if (faults.length < most) faults.push(one);
+      if (faults.push(one) >= most) return false;
     }
     if (PASSED_ON.has(keyword)) {
       visitInside(resolved, keyword, value, (inner, innerValue, step) => {
