@@ -118,7 +118,7 @@ function checkedFile({ folder, owner, needsData = false }: OpenOptions, logger: 
   }
   mustHaveUpgradeRoom(path, form);
   if (needsData && !hasDataAt(path)) {
-    const message = `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`;
+    const message = `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`;
     throw folderError("not_found", folder, message);
   }
   // A file that is gone by now is being replaced, and none must be created in its place.

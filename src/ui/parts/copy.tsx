@@ -110,9 +110,9 @@ export function runnable(command: string): string {
   return needsNone ? `${command} --url ${apiUrl("").replace(/\/$/, "")}` : command;
 }
 
-/** A command that does the same, to copy. */
-export function Command({ text }: { readonly text: string }) {
-  const command = runnable(text);
+/** A command that does the same, to copy; of several, each takes what the one before it prints. */
+export function Command({ text }: { readonly text: string | readonly string[] }) {
+  const command = [text].flat().map(runnable).join(" | ");
   return (
     <div class="cmd">
       <code>{command}</code>

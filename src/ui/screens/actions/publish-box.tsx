@@ -128,7 +128,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
         text={
           seed === null
             ? `evreg publish ${shellWord(name)} --file payload.json`
-            : `evreg actions sample ${shellWord(name)} --seed ${seed} | evreg publish ${shellWord(name)} -`
+            : [`evreg actions sample ${shellWord(name)} --seed ${seed}`, `evreg publish ${shellWord(name)} -`]
         }
       />
     </div>
