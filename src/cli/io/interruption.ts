@@ -53,6 +53,8 @@ function onInterrupt(): void {
     firstAtMs = performance.now();
     controller.abort();
   } else if (controller === undefined || performance.now() - firstAtMs >= REPEATED_MS) {
+    // The exit waits for a thread that opens a pipe; the next signal ends the process all the same.
+    process.off("SIGINT", onInterrupt);
     process.exit(EXIT.interrupted);
   }
 }
