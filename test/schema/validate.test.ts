@@ -231,6 +231,11 @@ describe("values JSON Schema and JavaScript see differently", () => {
     expect(messageFor({ uniqueItems: true }, [[{ a: 1 }], [{ a: 1 }]])).toBeDefined();
   });
 
+  test("may have a member without a name, which may be required", () => {
+    expect(failure({ required: [""] }, {})).toMatchObject({ field: '[""]', message: "is required" });
+    expect(failure({ required: [""] }, { "": null })).toBeUndefined();
+  });
+
   test("may have members that every JavaScript object inherits", () => {
     const names = ["__proto__", "constructor", "toString", "hasOwnProperty"];
     for (const name of names) {

@@ -44,6 +44,8 @@ function isUsualSchema({ schema, tuple, properties, required }: SchemaNode): boo
     tuple === undefined &&
     [...properties.keys()].every(isUsualName) &&
     required.length <= MOST &&
+    // Ajv takes this name for none that is missing.
+    !required.includes("") &&
     areFewScalars([only]) &&
     areFewScalars(values as readonly unknown[])
   );
