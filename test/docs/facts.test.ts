@@ -214,8 +214,8 @@ test("the exit codes are those of the program", () => {
 
 test("the errors of the API are those of the program", () => {
   const shown = rowsOf(sectionOf("docs/troubleshooting.md", "Errors of the API"));
-  // These arise in a client, or are kept for later: no server answers them.
-  const unanswered = new Set(["unreachable", "usage", "rate_limited"]);
+  // These arise in a client: no server answers them.
+  const unanswered = new Set(["unreachable", "usage"]);
   const known = Object.entries(HTTP_STATUS).filter(([code]) => !unanswered.has(code));
   expect(shown.map(([status, code = ""]) => [codeIn(code)[0], Number(status)])).toEqual(
     known.toSorted(([, status], [, other]) => status - other),
