@@ -69,6 +69,9 @@ export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttemp
   if (error !== undefined) note(error);
   if (isFinal(delivery.status)) return;
   const subscription = await readSubscription(evreg, delivery.subscription_id);
+  const isForConsumer = delivery.status === "pending" && subscription?.mode === "pull";
+  if (isForConsumer && delivery.next_attempt_at !== null)
+    note(`Delivery ${delivery.rowid} waits for a consumer to claim it.`);
   const block = subscription === undefined ? undefined : blockBefore(delivery, subscription);
   if (block !== undefined) note(block);
 }

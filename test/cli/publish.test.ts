@@ -178,4 +178,8 @@ test("--wait does not wait for what a consumer has not taken, and says so", asyn
     ['publish wanted {"id":1} --wait --json', 0, /"meta":\{"outcome":"delivered"/, ""],
     ['publish plain {"id":1} --wait', 0, undefined, told],
   ]);
+  const { data: waiting } = await served.evreg.deliveries.list({ action: "plain", limit: 1 });
+  const { rowid } = waiting[0]!;
+  const why = `Delivery ${rowid} waits for a consumer to claim it.\n`;
+  await expectEach([[`deliveries get ${rowid}`, 0, undefined, why]]);
 });
