@@ -9,7 +9,7 @@ import { exitOnSignal } from "./io/interruption.ts";
 import { stderrLogger } from "./io/output.ts";
 import { countedAre, someOf } from "./io/text.ts";
 import type { TargetFlags } from "./target/next-command.ts";
-import { findTarget, type FolderTarget } from "./target/target.ts";
+import { findTarget, type FolderTarget, lookForTokens } from "./target/target.ts";
 
 /** Looks at the server that a command would act on, or at the data folder where none runs. */
 export async function diagnose(flags: TargetFlags, version: string): Promise<readonly Finding[]> {
@@ -146,6 +146,7 @@ async function withLocal<T>(config: Config, version: string, ask: (evreg: Evreg)
     logger: stderrLogger,
   });
   try {
+    await lookForTokens(evreg);
     return await ask(evreg);
   } finally {
     await evreg.close();

@@ -18,6 +18,7 @@ import { EvregError } from "../domain/error.ts";
 import { byteCount } from "../domain/formats.ts";
 import type { Backup as Copied } from "../domain/operations.ts";
 import { linesOf, titled } from "../cli/views/view.ts";
+import { tokenFileOf } from "../runtime/find-server.ts";
 
 export class BackupCommand extends TargetCommand {
   static override summary = "Copy all data into a file while the server runs.";
@@ -157,7 +158,7 @@ Everything is then as it was when the backup was made, the tokens too: only thos
       stream.destroy(),
     );
     await this.outputFor(flags).record({ data }, RESTORE_RECORD);
-    if (config.auth.mode === "token") note(escapeControl(tokensNote(data)));
+    if (config.auth.mode === "token") note(escapeControl(tokensNote(data, config.data)));
     for (const line of nextNotes(data)) note(line);
     const isForDevelopment = config.auth.mode === "token" && data.tokens === 0;
     note(`Start it with: ${serveCommand(isForDevelopment ? " --dev" : "")}`);
@@ -165,10 +166,14 @@ Everything is then as it was when the backup was made, the tokens too: only thos
 }
 
 /** Which tokens hold now, and how to get one: while a server is up, only whoever has one can make another. */
-function tokensNote({ tokens }: Restored): string {
+function tokensNote({ tokens }: Restored, folder: string): string {
   if (tokens === 0)
     return "The backup has no tokens, as that of a server with --dev; a start without it makes one.";
-  return `The tokens that hold are those of the backup, so the one in the file token may not. To make another, before the start: ${nextCommand("tokens create NAME --scope admin")}`;
+  const here =
+    tokenFileOf(folder) === undefined
+      ? "none of which is in this folder"
+      : "so the one in the file token may not";
+  return `The tokens that hold are those of the backup, ${here}. To make another, before the start: ${nextCommand("tokens create NAME --scope admin")}`;
 }
 
 /** What the next start will do with the data that its owner may not want, or may take for a mistake. */

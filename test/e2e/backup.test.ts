@@ -60,6 +60,8 @@ test("a backup under load contains every event acknowledged before it, and can b
     "(?=[^]*Start it with: \\S*evreg serve --data)(?![^]*deliveries wait)",
   ];
   await expectEach([["restore b.db --data elsewhere", 0, undefined, new RegExp(told.join(""))]]);
+  // It has no token file and yet is no folder of a server with --dev.
+  await expectEach([["doctor --data elsewhere", 0, /`evreg serve --data elsewhere`/]]);
   const again = await serveHere(at("elsewhere"));
   const other = connect({ url: again.url, token: read("data/token").trim() });
   const { meta } = await other.events.list({ limit: 1 });
@@ -83,7 +85,7 @@ test("a backup can go to a pipe and come from one, without a server too", async 
   await expectEach([
     [`${handled} one`, 0],
     [`${handled} paused --no-active`, 0],
-    ["publish --batch - --data elsewhere", 0, undefined, undefined, { input }],
+    ["publish --batch - --data elsewhere", 0, undefined, /: evreg serve --data elsewhere\n/, { input }],
     ["backup - --json --data elsewhere", 2],
   ]);
   const { stdout, code, stderr } = await run("backup --data elsewhere");

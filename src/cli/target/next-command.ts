@@ -50,9 +50,9 @@ export function setTarget(flags: TargetFlags): void {
   serveFlags = "";
 }
 
-/** Says that only servers with `--dev` have had the data folder. */
-export function setForDevelopment(): void {
-  serveFlags = " --dev";
+/** Says whether only servers with `--dev` have had the data folder. */
+export function setForDevelopment(isSo: boolean): void {
+  serveFlags = isSo ? " --dev" : "";
 }
 
 /**

@@ -58,6 +58,7 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const needsData = needs.creates === undefined;
   try {
     const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
+    if (database === undefined) await lookForTokens(evreg);
     const location = database === undefined ? config.data : databaseName(database);
     return { evreg, kind: "local", location };
   } catch (error) {
@@ -112,7 +113,7 @@ async function serverFor(flags: TargetFlags, loaded: LoadedConfig): Promise<Targ
   if (server === undefined) {
     // Any other server has a token.
     const wasForDevelopment = existsSync(join(config.data, DATA_FILE)) && !tokenFileOf(config.data);
-    if (config.database.url === undefined && wasForDevelopment) setForDevelopment();
+    setForDevelopment(config.database.url === undefined && wasForDevelopment);
     return undefined;
   }
   // A configured token is for the server configured with it, and never goes to another user's server.
@@ -132,6 +133,12 @@ async function connectTo(
   const { connect } = await import("../../client/client.ts");
   const evreg = connect({ url, allowInsecureToken, ...(token === undefined ? {} : { token }) });
   return { evreg, kind: "remote", location: url };
+}
+
+/** Data that have tokens are for a server that asks for them: a restore brings tokens into a folder without a token file. */
+export async function lookForTokens(evreg: Evreg): Promise<void> {
+  const { data: tokens } = await evreg.tokens.list();
+  if (tokens.length > 0) setForDevelopment(false);
 }
 
 function noFolder(data: string): EvregError {
