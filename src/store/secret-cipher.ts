@@ -114,7 +114,7 @@ export function vaultsFor(stored: string | undefined, keys: EncryptionKeys | und
 
 export function whyLocked(place: string, keys: EncryptionKeys | undefined): string {
   const why = keys === undefined ? "no key was given" : "no key that was given is the one";
-  return `The secrets in ${place} are encrypted, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`;
+  return `${place} has encrypted secrets, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`;
 }
 
 export interface StoredSecrets {

@@ -87,7 +87,7 @@ async function prepare(
 async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined, node: string): Promise<void> {
   const stored = await work.value<string | undefined>("SELECT proof FROM encryption");
   const vaults = vaultsFor(stored, keys);
-  if (vaults === undefined) throw new EvregError("usage", whyLocked("the database", keys));
+  if (vaults === undefined) throw new EvregError("usage", whyLocked("The database", keys));
   if (keys === undefined || !vaults.isNewKey) return;
   const others = await work.value<number>(
     `SELECT count(*) FROM node WHERE ${nodes.IS_LIVING} AND serves = 1 AND id <> ?`,
