@@ -134,7 +134,7 @@ test("--on-error stop ends before the batch of the first refused line", async ()
   const input = lines.with(550, line("no.such", 1)).join("\n");
   const stop = `${BATCH} --on-error stop`;
   const stopped =
-    /^Line 551: .*\n500 events published, 1 line refused\. Stopped after line 500\. Fix it\. Continue with: tail -n \+501 FILE \| evreg publish --batch -\n$/;
+    /^Line 551: .*\n500 events published, 1 line refused\. Stopped after line 500\. Fix it\. Continue with: tail -n \+501 FILE \| evreg publish --batch - --on-error stop\n$/;
   const keyed = `${stop} --idempotency-key stopped`;
   const again = /Stopped after line 500\. Fix it\. Give the same command again: no line is stored twice\./;
   const mended = "100 events published, 500 already there, 0 lines refused.\n";

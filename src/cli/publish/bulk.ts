@@ -151,7 +151,7 @@ function countsText({ accepted, replayed, refused }: BulkState): string {
 
 function nextSteps(
   { settledLine, lastUncertainLine }: BulkOutcome,
-  { path, key }: BulkPublishOptions,
+  { path, key, onError }: BulkPublishOptions,
 ): string[] {
   if (key !== undefined) return ["Give the same command again: no line is stored twice."];
   const next: string[] = [];
@@ -162,7 +162,8 @@ function nextSteps(
   }
   if (settledLine > 0) {
     const rest = `tail -n +${settledLine + 1} ${path === "-" ? "FILE" : path}`;
-    next.push(`Continue with: ${rest} | ${nextCommand("publish --batch -")}`);
+    const command = `publish --batch -${onError === "stop" ? " --on-error stop" : ""}`;
+    next.push(`Continue with: ${rest} | ${nextCommand(command)}`);
   }
   return next;
 }
