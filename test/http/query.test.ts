@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { EvregError } from "../../src/domain/error.ts";
 import { NO_NUL, type QuerySchema } from "../../src/domain/request.ts";
 import { typedQuery } from "../../src/http/request.ts";
 import { checkQuery } from "../../src/service/requests.ts";
+import { refusal } from "../domain/refusal.ts";
 
 const SCHEMA: QuerySchema = {
   type: "object",
@@ -16,16 +16,6 @@ const SCHEMA: QuerySchema = {
   },
   additionalProperties: false,
 };
-
-function refused(run: () => unknown): EvregError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof EvregError) return error;
-    throw error;
-  }
-  throw new Error("nothing was refused");
-}
 
 const read = (text: string): object => checkQuery(SCHEMA, typedQuery(SCHEMA, new URLSearchParams(text)));
 
@@ -58,7 +48,7 @@ describe("a query", () => {
     ["", ["a"]],
   ])("refuses %s=%j", (field, values) => {
     for (const text of values.map((value) => `${field}=${value}`)) {
-      const { code, details, message } = refused(() => read(text));
+      const { code, details, message } = refusal(() => read(text));
       const named = { field, value: String(details["value"]) };
       expect({ code, ...named }, text).toEqual({
         code: "malformed",
@@ -75,22 +65,22 @@ describe("a query", () => {
     ["active=1", "must be true or false"],
     ["order=up", 'must be one of "asc", "desc"'],
   ])("says of %s that it %s", (text, message) => {
-    expect(refused(() => read(text)).details["message"]).toBe(message);
+    expect(refusal(() => read(text)).details["message"]).toBe(message);
   });
 
   it("names the known parameters next to an unknown one", () => {
-    expect(refused(() => read("nmae=a")).message).toContain("name, limit, after, active, order, from");
+    expect(refusal(() => read("nmae=a")).message).toContain("name, limit, after, active, order, from");
     const none: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
-    expect(refused(() => typedQuery(none, new URLSearchParams("a=1"))).message).toContain("takes none");
+    expect(refusal(() => typedQuery(none, new URLSearchParams("a=1"))).message).toContain("takes none");
   });
 
   it("explains an unescaped +", () => {
-    expect(refused(() => read("from=2026-01-01T00:00:00+01:00")).message).toContain("%2B");
-    expect(refused(() => read("from=yesterday")).message).not.toContain("%2B");
+    expect(refusal(() => read("from=2026-01-01T00:00:00+01:00")).message).toContain("%2B");
+    expect(refusal(() => read("from=yesterday")).message).not.toContain("%2B");
   });
 
   it("repeats only the beginning of a long value", () => {
-    const { details, message } = refused(() => read(`${"n".repeat(5_000)}=${"v".repeat(5_000)}`));
+    const { details, message } = refusal(() => read(`${"n".repeat(5_000)}=${"v".repeat(5_000)}`));
     expect(String(details["field"]).length).toBeLessThan(200);
     expect(String(details["value"]).length).toBeLessThan(200);
     expect(message.length).toBeLessThan(400);
