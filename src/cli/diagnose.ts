@@ -146,7 +146,7 @@ async function withLocal<T>(config: Config, version: string, ask: (evreg: Evreg)
     logger: stderrLogger,
   });
   try {
-    await lookForTokens(evreg);
+    await lookForTokens(evreg, config.data);
     return await ask(evreg);
   } finally {
     await evreg.close();

@@ -58,7 +58,7 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const needsData = needs.creates === undefined;
   try {
     const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
-    if (database === undefined) await lookForTokens(evreg);
+    if (database === undefined) await lookForTokens(evreg, config.data);
     const location = database === undefined ? config.data : databaseName(database);
     return { evreg, kind: "local", location };
   } catch (error) {
@@ -136,7 +136,8 @@ async function connectTo(
 }
 
 /** Data that have tokens are for a server that asks for them: a restore brings tokens into a folder without a token file. */
-export async function lookForTokens(evreg: Evreg): Promise<void> {
+export async function lookForTokens(evreg: Evreg, data: string): Promise<void> {
+  if (tokenFileOf(data) !== undefined) return;
   const { data: tokens } = await evreg.tokens.list();
   if (tokens.length > 0) setForDevelopment(false);
 }
