@@ -202,7 +202,8 @@ export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<boo
   }
   // Older ones published more.
   await sql.run(
-    "UPDATE action SET retired_ms = ?1 WHERE built_in = 1 AND retired_ms IS NULL AND NOT action IN list(?2: name text)",
+    `UPDATE action SET retired_ms = ?1 WHERE action BETWEEN 'evreg.' AND 'evreg/' AND built_in = 1
+      AND retired_ms IS NULL AND NOT action IN list(?2: name text)`,
     nowMs,
     SERVICE_EVENT_NAMES,
   );
