@@ -1,7 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import type { Action, CompatibilityMode, Schemata } from "../domain/action.ts";
-import { EvregError } from "../domain/error.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { compare, type ComparisonResult } from "../schema/compatibility/compare.ts";
 import { type Sample, Sampler } from "../schema/generate/generator.ts";
@@ -43,15 +42,7 @@ const work = {
     const failure = compiled(schemata).validate(value, maxSteps, maxFailures);
     return { failure, isDecided: budget.left >= 0 };
   },
-  comparison({ older, newer, mode }: ComparedSchemas): ComparisonResult {
-    try {
-      return compare(older, newer, { mode });
-    } catch (error) {
-      // An earlier version stored the older one, which is not valid: nothing was ever published under it, so nothing breaks.
-      if (error instanceof EvregError && error.code === "invalid") return { breaks: [], total: 0, steps: 0 };
-      throw error;
-    }
-  },
+  comparison: ({ older, newer, mode }: ComparedSchemas): ComparisonResult => compare(older, newer, { mode }),
   /** Makes the first sample of the seed. */
   sample: ({ schemata, seed }: { readonly schemata: Schemata; readonly seed: number }): Sample =>
     new Sampler(schemata).sample(seed, 0),

@@ -80,15 +80,11 @@ test("what the last revision still has is suggested to be kept, also against old
   expect(breaks[0]?.message).toMatch(/^status must/);
 });
 
-test("the thread compares, and finds nothing broken of a schema that was never valid", async () => {
+test("the thread compares", async () => {
   const thread = new ValidationThread(local.clock);
-  const compared = (older: Schemata, newer: Schemata) =>
-    thread.make("comparison", { older, newer, mode: "full" }, local);
-  const { breaks } = await compared(having("a"), having("b"));
+  const task = { older: having("a"), newer: having("b"), mode: "full" } as const;
+  const { breaks } = await thread.make("comparison", task, local);
   expect(breaks.map(({ pointer }) => pointer)).toEqual(["/properties/a"]);
-  for (const never of [{ type: "strin" }, { properties: { a: { pattern: "(?=a)" } } }]) {
-    expect(await compared(never, having("b"))).toEqual({ breaks: [], total: 0, steps: 0 });
-  }
   await local.clock.advance(10_000);
 });
 

@@ -5,6 +5,7 @@ import {
   type Schemata,
   sidesOf,
 } from "../../domain/action.ts";
+import { EvregError } from "../../domain/error.ts";
 import { runSync } from "../../runtime/yielding.ts";
 import { budget, StepsExceeded } from "../limits.ts";
 import { TextWitness } from "../patterns/search.ts";
@@ -36,7 +37,7 @@ const MAX_BREAKS = 100;
 
 /**
  * Compares a schema with the one that is to replace it, by the rules of docs/compatibility.md. What cannot be decided within
- * the steps is a break that says `cannot_prove`. Both have passed `checkSchema`. Takes up to some seconds.
+ * the steps is a break that says `cannot_prove`. The next one has passed `checkSchema`. Takes up to some seconds.
  */
 export function compare(
   old: Schemata,
@@ -45,7 +46,16 @@ export function compare(
 ): ComparisonResult {
   const sides = sidesOf(mode);
   if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
-  const [oldRoot, nextRoot] = [rootOf(old), rootOf(next)];
+  const nextRoot = rootOf(next);
+  let oldRoot: SchemaNode;
+  try {
+    oldRoot = rootOf(old);
+  } catch (error) {
+    // A version with other limits took it, and events may have been published by it.
+    if (!(error instanceof EvregError)) throw error;
+    const breaks = sides.map((side) => unreadable(side, error));
+    return { breaks, total: breaks.length, steps: 0 };
+  }
   const texts = new TextWitness();
   const breaks: SchemaBreak[] = [];
   let [total, taken] = [0, 0];
@@ -123,6 +133,14 @@ function manyMore(side: BreakSide, count: number): SchemaBreak {
   const change = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}; the first ${MAX_BREAKS} are listed.`;
   const remedy = "Fix those and check again, or create the schema as a new version of the action.";
   return { ...notCompared(side, change, remedy), message: change };
+}
+
+function unreadable(side: BreakSide, { message }: EvregError): SchemaBreak {
+  return notCompared(
+    side,
+    `The old schema is one that evreg does not take any more: ${message}.`,
+    "Create the schema as a new version of the action, or apply it without a comparison (compatibility: none).",
+  );
 }
 
 function tooLong(side: BreakSide): SchemaBreak {

@@ -36,6 +36,22 @@ test("a break has its place, both sides, who breaks, a payload and a way out", (
   ]);
 });
 
+test("with a schema that evreg does not take any more, nothing is called safe", () => {
+  const chained = Object.fromEntries(
+    Array.from({ length: 1_500 }, (_, at) => [at, { $ref: `#/definitions/${at + 1}` }]),
+  );
+  const old = { ...object({ id: { $ref: "#/definitions/0" } }), definitions: { ...chained, 1500: text } };
+  const { breaks, total } = compare(old, object({ id: text }));
+  expect(total).toBe(2);
+  expect(breaks.map(({ side, certainty }) => [side, certainty])).toEqual([
+    ["producer", "cannot_prove"],
+    ["consumer", "cannot_prove"],
+  ]);
+  expect(breaks[0]!.change).toMatch(
+    /^The old schema is one that evreg does not take any more: .*1,000 references/,
+  );
+});
+
 test("the field of a break is its place in payloads, through references, lists and names", () => {
   const members = {
     lines: { items: { $ref: "#/definitions/line" } },
