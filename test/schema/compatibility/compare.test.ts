@@ -38,7 +38,7 @@ test("a break has its place, both sides, who breaks, a payload and a way out", (
 
 test("with a schema that evreg does not take any more, nothing is called safe", () => {
   const chained = Object.fromEntries(
-    Array.from({ length: 1_500 }, (_, at) => [at, { $ref: `#/definitions/${at + 1}` }]),
+    Array.from({ length: 1_500 }, (_, index) => [index, { $ref: `#/definitions/${index + 1}` }]),
   );
   const old = { ...object({ id: { $ref: "#/definitions/0" } }), definitions: { ...chained, 1500: text } };
   const { breaks, total } = compare(old, object({ id: text }));
