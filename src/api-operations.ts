@@ -26,7 +26,6 @@ export const OPERATIONS = {
     check: to("POST /v1/actions/:name/check", "name", "body", "signal"),
     validate: to("POST /v1/actions/:name/validate", "name", "body", "signal"),
     sample: to("GET /v1/actions/:name/sample", "name", "query"),
-    types: to("GET /v1/actions/:name/types", "name"),
   },
   events: {
     deliveries: to("GET /v1/events/:id/deliveries", "id"),

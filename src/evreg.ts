@@ -2,7 +2,6 @@ import type {
   Action,
   ActionRevision,
   ActionSample,
-  ActionTypes,
   ActionUpdate,
   NewAction,
   PayloadVerdict,
@@ -191,8 +190,6 @@ export interface ActionsPort {
    * earlier ones take too long.
    */
   sample(name: string, query?: SampleQuery): Promise<Answer<ActionSample>>;
-  /** TypeScript types of the payload and of a delivery with it. `not_found`; `unavailable` as at sample. */
-  types(name: string): Promise<Answer<ActionTypes>>;
 }
 
 export interface EventsPort {

@@ -30,7 +30,6 @@ export const COMMANDS: CommandLoaders = {
   "actions:list": async () => (await import("./actions.ts")).ActionsList,
   "actions:retire": async () => (await import("./actions.ts")).ActionsRetire,
   "actions:sample": async () => (await import("./action-generate.ts")).ActionsSample,
-  "actions:types": async () => (await import("./action-generate.ts")).ActionsTypes,
   "actions:update": async () => (await import("./actions.ts")).ActionsUpdate,
   "actions:validate": async () => (await import("./action-check.ts")).ActionsValidate,
   "config:check": async () => (await import("./config.ts")).ConfigCheck,

@@ -81,9 +81,6 @@ export const SEEDS = 1_000_000;
 /** A made-up payload that conforms to the schema in force. The same seed gives the same one for as long as the schema stays. */
 export interface ActionSample extends ValueOf<Answers["ActionSample"]> {}
 
-/** Types for the code that publishes or receives an action. */
-export interface ActionTypes extends ValueOf<Answers["ActionTypes"]> {}
-
 /** The notice to whoever publishes to a deprecated action. */
 export interface Deprecation extends ValueOf<Answers["Deprecation"]> {}
 

@@ -4,7 +4,7 @@ import { about, field, record } from "./field.ts";
 const number = { type: "integer", minimum: 1 } as const;
 const mode = { type: "string", enum: COMPATIBILITY_MODES } as const;
 
-/** What answers have of actions beside them: revisions, results of checks, samples, types. */
+/** What answers have of actions beside them: revisions, results of checks, samples. */
 export const ACTION_ANSWERS = {
   ActionRevision: record({
     action: field.text,
@@ -83,11 +83,6 @@ export const ACTION_ANSWERS = {
     revision: number,
     seed: about(field.count, "The same seed gives the same payload while the schema stays the same."),
     payload: { type: "object", additionalProperties: true },
-  }),
-  ActionTypes: record({
-    action: field.text,
-    revision: number,
-    source: about(field.text, "A file of TypeScript, as `evreg actions types` prints it."),
   }),
   Deprecation: record({
     action: field.text,

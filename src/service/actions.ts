@@ -178,11 +178,6 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       if (made.payload === undefined) throw noSample(action, made.failure);
       return { data: { action, revision, seed, payload: made.payload } };
     },
-    async types(name) {
-      const stored = await readable(name);
-      const source = await schemaProducts.make("types", actionOf(stored), caller);
-      return { data: { action: stored.action, revision: stored.revision, source } };
-    },
   };
 }
 

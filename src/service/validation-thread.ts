@@ -20,7 +20,7 @@ const MAX_PRODUCTS_WAITING = 64;
 
 /**
  * Validates payloads on a thread of its own, which is started for the first of them; or compares schemas there, and makes
- * samples and types. It gets one task at a time, so that its end fails no other, and callers take turns. Not by piscina,
+ * samples. It gets one task at a time, so that its end fails no other, and callers take turns. Not by piscina,
  * which starts its workers from a file of its own: the single executable has none.
  */
 export class ValidationThread implements OffThreadValidator {
@@ -51,7 +51,7 @@ export class ValidationThread implements OffThreadValidator {
    * @param signal takes the task out of the queue
    * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
    */
-  make<K extends "comparison" | "sample" | "types">(
+  make<K extends "comparison" | "sample">(
     kind: K,
     task: Parameters<ThreadWork[K]>[0],
     caller: unknown,

@@ -1,15 +1,14 @@
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
-import type { Action, CompatibilityMode, Schemata } from "../domain/action.ts";
+import type { CompatibilityMode, Schemata } from "../domain/action.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { compare, type ComparisonResult } from "../schema/compatibility/compare.ts";
 import { type Sample, Sampler } from "../schema/generate/generator.ts";
 import { budget } from "../schema/limits.ts";
-import { typesFile } from "../schema/typescript/file.ts";
 import { compileSchema, type OffThreadResult, type Validator } from "../schema/validate/compile.ts";
 import { parseText } from "../json/parse.ts";
 
-// The thread that checks payloads which take long, compares schemas, and makes samples and types, one at a time.
+// The thread that checks payloads which take long, compares schemas, and makes samples, one at a time.
 
 /** Bytes that compiled schemas may take: some dozens of the largest. */
 const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
@@ -46,8 +45,6 @@ const work = {
   /** Makes the first sample of the seed. */
   sample: ({ schemata, seed }: { readonly schemata: Schemata; readonly seed: number }): Sample =>
     new Sampler(schemata).sample(seed, 0),
-  /** Makes a file of TypeScript. */
-  types: (action: Action): string => typesFile([action]),
 };
 
 export type ThreadWork = typeof work;

@@ -74,7 +74,7 @@ test("no other command writes to a file of a data folder", async () => {
   await expectEach([
     ["export -o data/evreg.db", 2, undefined, OWN],
     ["export -o link.db", 2, undefined, OWN],
-    ["actions types --out data/owner.json", 2, undefined, OWN],
+    ["config example --output-file data/owner.json", 2, undefined, OWN],
     ["apply -f registry.json --secrets-file link-to-folder/evreg.db", 2, undefined, OWN],
     ["actions get kept", 0],
   ]);

@@ -47,7 +47,6 @@ const ROWS: readonly (readonly [Scope, string, Call, Named?])[] = [
   ["read", "actions.revision", (e, name) => e.actions.revision(name, 1), ACTION],
   ["read", "actions.check", (e, name) => e.actions.check(name, { schemata, replay: 1 }), ACTION],
   ["read", "actions.sample", (e, name) => e.actions.sample(name), ACTION],
-  ["read", "actions.types", (e, name) => e.actions.types(name), ACTION],
   [
     "write",
     "actions.create",

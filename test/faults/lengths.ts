@@ -38,7 +38,6 @@ export const LENGTHS = {
   "schema/pattern": { patterns: [100, 15_000] },
   "schema/plain-ajv": { schemas: [15, 5_000] },
   "schema/sample/sampler": { "event types": [3, 58] },
-  "schema/typescript/declarations": { "event types": [4, 58] },
   "store/damaged-log": { "power cuts": [30, 400] },
   "store/rules/shards": { shards: [128, 1_024], nodes: [30, 100] },
   "store/upgrade": { kills: [1, 10], events: [10_000, 200_000] },

@@ -69,7 +69,6 @@ describe.skipIf(missing !== undefined)(
         await run("backup out/old.db --force", ["out/old.db"]);
         await run("export --output-file out/registry.yaml", ["out/registry.yaml"]);
         await run("config example --output-file out/evreg.config.yaml", ["out/evreg.config.yaml"]);
-        await run("actions types --out out/types.ts", ["out/types.ts"]);
         const secrets = "out/secrets.ndjson";
         writeFileSync(join(folder, "out/more.yaml"), MORE);
         await run(`apply --file out/more.yaml --secrets-file ${secrets}`, [secrets]);

@@ -29,7 +29,7 @@ export const ADDRESSES = words(`
   #/subscriptions #/subscriptions/1 #/subscriptions/1/edit #/subscriptions/1/test #/subscriptions/1/replay
   #/subscriptions/1/rotate #/subscriptions/2 #/subscriptions/new
   #/actions #/actions/order.created #/actions/order.created/revisions?from=1&to=2 #/actions/order.created/check
-  #/actions/order.created/publish #/actions/order.created/types #/actions/order.created/settings
+  #/actions/order.created/publish #/actions/order.created/settings
   #/actions/${LONG_ACTION} #/actions?create=one
   #/replays #/replays/1 #/tokens #/tokens/new
   #/api #/api/createSubscription #/api?find=none-has-this

@@ -79,8 +79,4 @@ export const ACTION_ROUTES: readonly Route[] = [
     answer: ["The payload.", one("ActionSample")],
     failures: [422],
   }),
-  operation("actions.types", "getActionTypes", "Get TypeScript types of an action", {
-    description: "Of its payload, and of what a handler receives. The same schema gives the same file.",
-    answer: ["The types.", one("ActionTypes")],
-  }),
 ];

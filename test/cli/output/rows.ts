@@ -82,7 +82,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   "actions:list": { ok: () => "--application shop", missing: null },
   "actions:retire": { ok: (_, run) => `order.changed${run}`, missing: NAME },
   "actions:sample": { ok: () => "order.created --seed 7", missing: NAME },
-  "actions:types": { ok: () => "order.created", missing: NAME, isText: true },
   "actions:update": { ok: (_, run) => `order.changed${run} --mode none`, missing: `${NAME} --mode none` },
   "actions:validate": { ok: () => 'order.created {"id":1}', missing: `${NAME} {}` },
   "config:check": { ok: () => "-", input: () => "port: 7481", missing: null, place: "none" },

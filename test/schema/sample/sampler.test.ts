@@ -19,7 +19,6 @@ describe("every sample conforms", () => {
   });
 });
 
-// Of each of the 58 one is made for the declared types as well.
 test("event types of GitHub have samples, which conform", { timeout: 120_000 }, () => {
   const types = githubTypes();
   expect(types).toHaveLength(58);

@@ -1,14 +1,13 @@
 import { useEffect, useRef } from "preact/hooks";
-import type { ActionTypes } from "../../../domain/action.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { isReservedName, matches } from "../../../domain/names.ts";
 import type { Figures, Stats } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource, withQuery } from "../../api/resource.ts";
 import { maySome } from "../../api/session.ts";
-import { Command, Copy } from "../../parts/copy.tsx";
+import { Command } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
-import { Button, CodeBox, Head, Plain, Section } from "../../parts/layout.tsx";
+import { Button, Head, Section } from "../../parts/layout.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
 import { Failed, Status, Waiting } from "../../parts/states.tsx";
 import { numberText, useNow } from "../../parts/values.tsx";
@@ -29,7 +28,6 @@ const PARTS = [
   { path: "revisions", title: "Revisions", view: Revisions },
   { path: "check", title: "Check a change", view: CheckSchema },
   { path: "publish", title: "Publish", view: PublishBox },
-  { path: "types", title: "Types", view: TypesOf },
   { path: "settings", title: "Settings", view: ActionSettings },
 ] as const;
 
@@ -107,30 +105,6 @@ function ActionHead(props: {
       }}
       acts={<Button to={linkTo(["events"], { action: name })} label="Its events" />}
     />
-  );
-}
-
-/** TypeScript for the code that publishes or receives it. */
-function TypesOf({ action }: PartProps) {
-  const path = `${actionPath(action.action)}/types`;
-  const read = useResource<ActionTypes>(path);
-  const types = read.answer?.data;
-  return (
-    <>
-      <Command text={`evreg actions types ${shellWord(action.action)} --out events.ts`} />
-      {types === undefined ? (
-        <Waiting of={read} />
-      ) : (
-        <CodeBox
-          title="TypeScript"
-          label="Types"
-          note={<>of payloads and deliveries, revision {types.revision}</>}
-          aside={<Copy text={types.source} what="the types" />}
-        >
-          <Plain>{types.source}</Plain>
-        </CodeBox>
-      )}
-    </>
   );
 }
 

@@ -1,8 +1,6 @@
-import { statSync } from "node:fs";
 import { expect, test } from "vitest";
 import { escapeControlKeepingLines } from "../../src/cli/io/text.ts";
 import { register } from "../support/records.ts";
-import { compilerComplaints } from "../support/typescript.ts";
 import { useServed } from "../support/served.ts";
 
 const USER = {
@@ -36,66 +34,7 @@ const served = useServed(async ({ evreg }) => {
   await register(evreg, "hostile", { required: [NAME], properties: named, additionalProperties: false });
   await register(evreg, "never", { type: "object", required: ["a"], properties: { a: false } });
 });
-const { at, read, write, run, json, expectEach, runEach } = served;
-
-test(
-  "types are a file that compiles, in which the action of a delivery determines its payload",
-  { timeout: 60_000 },
-  async () => {
-    const two = "actions types user.created order.paid user.created";
-    const [one] = await expectEach([
-      [two, 0, /^(?!.*type Never)/s],
-      ["actions types", 0, /type OrderPaid[^]*type UserCreated/, ""],
-      ["actions types order.paid --json", 0, /export type OrderPaid = \{\\n {2}total: number;\\n\};/],
-      ["actions types user.created no.such", 3, ""],
-    ]);
-
-    const use = `
-function receive(delivery: Delivery): string {
-  const place: [string, string, number] = [delivery.event_id, delivery.timestamp, delivery.delivery_attempt];
-  switch (delivery.action) {
-    case "user.created": {
-      const plan: "free" | "paid" | undefined = delivery.payload.plan;
-      return delivery.payload.email + plan + place;
-    }
-    case "order.paid":
-      return delivery.payload.total.toFixed(2);
-    default: {
-      const none: never = delivery;
-      return none;
-    }
-  }
-}
-const paid: EventPayloads["order.paid"] = { total: 7 };
-export const used = [receive, paid];
-`;
-    expect(await compilerComplaints(one!.stdout + use)).toEqual([]);
-    const wrong = use
-      .replace("delivery.payload.email", "delivery.payload.emial")
-      .replace("toFixed(2)", "toUpperCase()")
-      .replace("  switch", '  if (delivery.action === "order.piad") return "";\n  switch')
-      .replace("{ total: 7 }", "{}");
-    const complaints = (await compilerComplaints(one!.stdout + wrong)).join("\n");
-    for (const slip of ["'emial'", "'toUpperCase'", '"order.piad"', "'total' is missing"]) {
-      expect(complaints).toContain(slip);
-    }
-  },
-);
-
-test("--out writes the file, and does not touch one that is the same", async () => {
-  const out = "actions types order.paid --out events.ts";
-  await expectEach([[out, 0, "", "Wrote the types of 1 action.\n"]]);
-  expect(read("events.ts")).toBe((await run("actions types order.paid")).stdout);
-  const { mtimeMs } = statSync(at("events.ts"));
-  await expectEach([[out, 0]]);
-  expect(statSync(at("events.ts")).mtimeMs).toBe(mtimeMs);
-  write("events.ts", "old");
-  await expectEach([
-    ["actions types --out events.ts", 0],
-    ["actions types --out no/such/events.ts", 2, "", /There is no folder for no\/such\/events\.ts/],
-  ]);
-  expect(read("events.ts")).toContain("UserCreated");
-});
+const { run, json, expectEach, runEach } = served;
 
 test("a sample is a payload that can be published, the same for the same seed", async () => {
   const sample = "actions sample user.created";
