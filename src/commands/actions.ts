@@ -15,17 +15,10 @@ import { flagWords } from "../cli/io/text.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import { COMPATIBILITY_AGAINST } from "../model/action.ts";
 import type { ActionRevision } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { ACTION_CHANGED, ACTIONS, differencesInShort, revisionColumns } from "../cli/views/actions.ts";
 import { differencesOf } from "../schema/differences.ts";
-
-/** What the changes of an action's schema are compared with. */
-const againstFlag = choiceFlag(
-  "Compare changes with the last schema (default of a new action), or with all there were.",
-  COMPATIBILITY_AGAINST,
-);
 
 export const ActionsList = listCommand(ACTIONS, {
   summary: "List the actions: what can be published, and by which schema.",
@@ -62,15 +55,13 @@ export class ActionsCreate extends TargetCommand {
     application: requiredFlag("The application that owns it.", "NAME"),
     schema: schemaFlag({ required: true }),
     mode: modeFlag("Whom later changes of the schema must not break (default full)."),
-    against: againstFlag,
   };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsCreate);
     const schemata = await readSchema(flags.schema);
-    const { application, mode: compatibility, against: compatibility_against } = flags;
-    const rule = definedOnly({ compatibility, compatibility_against });
-    const input = { action: args.name, application, schemata, ...rule };
+    const { application, mode: compatibility } = flags;
+    const input = { action: args.name, application, schemata, ...definedOnly({ compatibility }) };
     await this.showRecord(flags, ACTION_CHANGED, ({ actions }) => actions.create(input), {
       creates: "folder",
     });
@@ -84,14 +75,15 @@ export class ActionsUpdate extends TargetCommand {
   static override usage = [
     "actions update NAME --schema FILE|- [--compatibility none]",
     "actions update NAME --from-revision NUMBER [--compatibility none]",
-    "actions update NAME [--mode MODE] [--against last|all]",
+    "actions update NAME --mode MODE",
   ];
   static override examples = examples("evreg actions update order.created --schema order.json", {
     "Go back to the schema of revision 2, as a new revision":
       "evreg actions update order.created --from-revision 2",
     "Apply a breaking change all the same, this once (scope admin)":
       "evreg actions update order.created --schema order.json --compatibility none",
-    "From now on compare with every schema it has had": "evreg actions update order.created --against all",
+    "From now on protect who publishes, and not who reads (scope admin)":
+      "evreg actions update order.created --mode producer",
   });
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
@@ -100,18 +92,16 @@ export class ActionsUpdate extends TargetCommand {
     mode: modeFlag(
       "Whom changes must not break from now on, this one included; protecting less needs the scope admin.",
     ),
-    against: againstFlag,
     compatibility: choiceFlag("none: apply this schema even if it breaks someone.", ["none"]),
   };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsUpdate);
-    const { schema, mode: compatibility, against: compatibility_against } = flags;
+    const { schema, mode } = flags;
     const number = flags["from-revision"];
-    const settings = definedOnly({ compatibility, compatibility_against });
     if (schema === undefined && number === undefined) {
-      if (Object.keys(settings).length === 0) {
-        throw usageError("Nothing to change: give --schema, --from-revision, --mode or --against.");
+      if (mode === undefined) {
+        throw usageError("Nothing to change: give --schema, --from-revision or --mode.");
       }
       if (flags.compatibility !== undefined) {
         throw usageError(
@@ -127,7 +117,8 @@ export class ActionsUpdate extends TargetCommand {
       const schemata = read ?? old?.schemata;
       // A token may be allowed to write and not to read.
       const before = schemata && (await actions.get(args.name).catch(() => undefined));
-      const answer = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
+      const change = definedOnly({ schemata, compatibility: mode });
+      const answer = await actions.update(args.name, change, options);
       isSame = before?.data.revision === answer.data.revision;
       return answer;
     });

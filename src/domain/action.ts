@@ -23,7 +23,7 @@ type Answers = typeof ACTION_ANSWERS;
 export interface Action extends RecordOf<typeof ACTION> {}
 
 /** What may change without a new revision. */
-export type ActionSettings = Pick<Action, keyof CompatibilityRule | "deprecated" | "retired" | "successor">;
+export type ActionSettings = Pick<Action, "compatibility" | "deprecated" | "retired" | "successor">;
 
 export type NewAction = NewOf<typeof ACTION>;
 
@@ -35,9 +35,6 @@ export type ActionUpdate = ChangeOf<typeof ACTION>;
 
 /** A schema that was applied. */
 export interface ActionRevision extends ValueOf<Answers["ActionRevision"]> {}
-
-/** How a schema came to replace the one before it. */
-export type Admission = NonNullable<ActionRevision["admission"]>;
 
 /** A schema may have 256 KiB, so a page is kept small. */
 export const REVISION_LIMITS = { listDefault: 20, listMax: 50 } as const;
@@ -51,7 +48,7 @@ export interface WarningMeta extends ValueOf<(typeof META)["warnings"]> {}
 export interface SchemaVerdict {
   /** Whether an update in that mode would be applied; with `revision`, whether it would have been when that was in force. */
   readonly compatible: boolean;
-  readonly breaks: readonly RevisionBreak[];
+  readonly breaks: readonly SchemaBreak[];
   readonly warnings: readonly SchemaWarning[];
   /** `null` unless requested. */
   readonly replay: CheckedEvents | null;
@@ -71,8 +68,6 @@ export const CHECK_LIMITS = {
   replay: 10_000,
   replayMs: 20_000,
   failures: 100,
-  /** After so many breaks no older revision is compared. One more break names those that were not. */
-  breaks: 1_000,
 } as const;
 
 /** A seed that is chosen for somebody is below this, so that a person can type it again. */
@@ -91,18 +86,8 @@ export function actionState({ deprecated, retired }: ActionSettings): "active" |
 
 export type CompatibilityMode = Action["compatibility"];
 
-export type CompatibilityRule = Pick<Action, "compatibility" | "compatibility_against">;
-
-export const DEFAULT_RULE: CompatibilityRule = {
-  compatibility: ACTION.compatibility.new.default,
-  compatibility_against: ACTION.compatibility_against.new.default,
-};
-
 /** One thing a change would break. */
-export type SchemaBreak = Omit<RevisionBreak, "revision">;
-
-/** A break of what a revision promised. */
-export interface RevisionBreak extends ValueOf<Answers["SchemaBreak"]> {}
+export interface SchemaBreak extends ValueOf<Answers["SchemaBreak"]> {}
 
 /** How the message of a break ends that is not proven. */
 export const UNPROVEN: Readonly<Record<SchemaBreak["side"], string>> = {
@@ -116,11 +101,10 @@ export function notCompared(side: SchemaBreak["side"], change: string, remedy: s
   return { side, pointer: "", field: "", change, message, remedy, certainty: "cannot_prove" };
 }
 
-/** Whether another rule protects somebody less. */
-export function isLooser(from: CompatibilityRule, to: CompatibilityRule): boolean {
-  const [before, after] = [sidesOf(from.compatibility), sidesOf(to.compatibility)];
-  if (before.some((side) => !after.includes(side))) return true;
-  return before.length > 0 && from.compatibility_against === "all" && to.compatibility_against === "last";
+/** Whether another mode protects somebody less. */
+export function isLooser(from: CompatibilityMode, to: CompatibilityMode): boolean {
+  const after = sidesOf(to);
+  return sidesOf(from).some((side) => !after.includes(side));
 }
 
 /** Who is protected in a mode. */
@@ -145,11 +129,7 @@ export const SCHEMA_CANDIDATE = bodySchema(
   {
     schemata: ACTION.schemata.new,
     mode: { ...ACTION.compatibility.answer, description: "Instead of the action's own `compatibility`." },
-    revision: {
-      ...rowid,
-      description:
-        "Compares with this revision alone, instead of those that the action's `compatibility_against` says.",
-    },
+    revision: { ...rowid, description: "Compares with this revision, instead of the one in force." },
     replay: {
       type: "integer",
       minimum: 0,

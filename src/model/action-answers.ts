@@ -2,7 +2,6 @@ import { ACTION, COMPATIBILITY_MODES } from "./action.ts";
 import { about, field, record } from "./field.ts";
 
 const number = { type: "integer", minimum: 1 } as const;
-const mode = { type: "string", enum: COMPATIBILITY_MODES } as const;
 
 /** What answers have of actions beside them: revisions, results of checks, samples. */
 export const ACTION_ANSWERS = {
@@ -10,19 +9,15 @@ export const ACTION_ANSWERS = {
     action: field.text,
     revision: number,
     schemata: ACTION.schemata.answer,
-    admission: {
-      ...record({
-        compatibility: about(mode, "Whom it must not break; `none` if it was forced."),
-        breaks: about(field.count, "How many breaks it has with the revision before it."),
-      }),
-      type: ["object", "null"],
-      description: "How it was accepted; `null` for the first revision, and for those of older files.",
+    compatibility: {
+      enum: [...COMPATIBILITY_MODES, null],
+      description:
+        "The mode in which it was accepted, `none` if it was forced; `null` for the first revision, and for those of older files.",
     },
     timestamped: about(field.timestamp, "When it was applied."),
   }),
   SchemaBreak: record(
     {
-      revision: about(number, "The revision it breaks with; the newest if there are several."),
       side: { type: "string", enum: ["producer", "consumer"], description: "Who breaks." },
       pointer: about(
         field.text,

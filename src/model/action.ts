@@ -7,9 +7,6 @@ import { about, field, type Fields, inBodies, withDefault } from "./field.ts";
  */
 export const COMPATIBILITY_MODES = ["full", "producer", "consumer", "none"] as const;
 
-/** Which schemas a change is compared with: the one in force, or all revisions ("transitive" elsewhere). */
-export const COMPATIBILITY_AGAINST = ["last", "all"] as const;
-
 const compatibility = {
   type: "string",
   enum: COMPATIBILITY_MODES,
@@ -48,12 +45,6 @@ export const ACTION = {
     ),
     title: "Mode",
   },
-  compatibility_against: withDefault("last", {
-    type: "string",
-    enum: COMPATIBILITY_AGAINST,
-    description:
-      "What a change is compared with: the schema in force (last), or every revision there was (all, which others call transitive).",
-  }),
   deprecated: {
     change: {
       type: "boolean",

@@ -1,32 +1,31 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   type Action,
-  type ActionRevision,
   type ActionSettings,
   type ActionUpdate,
-  type Admission,
-  CHECK_LIMITS,
   type CompatibilityMode,
-  type CompatibilityRule,
   isLooser,
-  notCompared,
-  type RevisionBreak,
   type SchemaBreak,
   type Schemata,
-  sidesOf,
 } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { nextVersionName } from "../domain/names.ts";
-import type { ComparisonResult } from "../schema/compatibility/compare.ts";
 import type { ActionChange, CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import { chainFrom } from "./compiled-actions.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, missingAction, notFound, omitUndefined, ownAction, pagesOf } from "./requests.ts";
+import { actionOf, missingAction, notFound, omitUndefined, ownAction } from "./requests.ts";
 
 /** How often an update is tried again because others came first. */
 const MAX_TRIES = 20;
 const MAX_VERSIONS_TRIED = 50;
+
+/** Finds what a schema breaks that is to replace another one and was checked. */
+export type Compare = (
+  older: Schemata,
+  newer: Schemata,
+  mode: CompatibilityMode,
+) => Promise<readonly SchemaBreak[]>;
 
 interface Update {
   readonly body: ActionUpdate;
@@ -71,7 +70,7 @@ async function revise(
   if (stored.isBuiltIn) throw ownAction(stored.action, "changed");
   checkAgreement(stored, body);
   const settings = await settingsAfter(catalog, access, stored, body);
-  if (isLooser(stored, settings)) access.require("admin", stored.application);
+  if (isLooser(stored.compatibility, settings.compatibility)) access.require("admin", stored.application);
   const hasNewSchema = !isDeepStrictEqual(stored.schemata, schemata);
   const hasNewSettings = !isDeepStrictEqual({ ...stored, ...settings }, stored);
   const change = omitUndefined<Pick<ActionChange, "schemata" | "application" | "settings">>({
@@ -80,8 +79,8 @@ async function revise(
     settings: hasNewSettings ? settings : undefined,
   });
   if (Object.keys(change).length === 0) return actionOf(stored);
-  const mustConform = hasNewSchema && !forced;
-  const changes = mustConform ? await breaksOf(catalog, compare, stored, schemata, settings) : [];
+  const acceptedIn = forced ? "none" : settings.compatibility;
+  const changes = hasNewSchema ? await compare(stored.schemata, schemata, acceptedIn) : [];
   if (changes.length > 0) {
     const suggestion = await freeName(catalog, stored.action);
     throw new EvregError(
@@ -90,10 +89,13 @@ async function revise(
       { changes, suggestion, application },
     );
   }
-  const admission = await admissionOf(compare, stored, schemata, forced ? "none" : settings.compatibility);
   try {
     const named = { action: stored.action, expectedVersion: stored.version };
-    const revised = await catalog.reviseAction({ ...named, ...change, admission }, clock.now(), access.actor);
+    const revised = await catalog.reviseAction(
+      { ...named, ...change, acceptedIn },
+      clock.now(),
+      access.actor,
+    );
     if (revised === undefined) throw notFound("action", stored.action);
     return revised;
   } finally {
@@ -137,7 +139,7 @@ async function settingsAfter(
   stored: StoredAction,
   body: ActionUpdate,
 ): Promise<ActionSettings> {
-  const { compatibility = stored.compatibility, compatibility_against = stored.compatibility_against } = body;
+  const { compatibility = stored.compatibility } = body;
   const { deprecated = stored.deprecated, retired = stored.retired } = body;
   const isEnding = deprecated || retired;
   const { successor = isEnding ? stored.successor : null } = body;
@@ -149,7 +151,7 @@ async function settingsAfter(
   if (successor !== null && successor !== stored.successor) {
     await checkSuccessor(catalog, access, stored.action, successor);
   }
-  return { compatibility, compatibility_against, deprecated, retired, successor };
+  return { compatibility, deprecated, retired, successor };
 }
 
 async function checkSuccessor(
@@ -173,88 +175,4 @@ async function checkSuccessor(
   for await (const next of chainFrom(catalog, candidate.successor)) {
     if (next.action === action) refuse(`leads back to ${action}`);
   }
-}
-
-/** Schemas read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
-export const READ_SCHEMAS = 3;
-/** The steps for all revisions together: some 4 s, enough for 150 schemas of 42 KB, or three that were made to be hard. */
-const STEPS_OVER_ALL = 20_000_000;
-/** What it takes to begin a comparison. Reading a character of either schema is one step more. */
-const STEPS_PER_COMPARISON = 1_000;
-
-/** Compares a schema with one that is to replace it and was checked. */
-export type Compare = (
-  older: Schemata,
-  newer: Schemata,
-  mode: CompatibilityMode,
-) => Promise<ComparisonResult>;
-
-/**
- * What a schema would break of an action, under a rule. A break with several revisions is reported once, for the newest of
- * them. When not all revisions could be compared, a break of each side says which were not.
- * @param stepsOverAll for all revisions together; the result does not depend on the machine
- */
-export async function breaksOf(
-  catalog: CatalogStore,
-  compare: Compare,
-  stored: StoredAction,
-  next: Schemata,
-  { compatibility: mode, compatibility_against: against }: CompatibilityRule,
-  stepsOverAll = STEPS_OVER_ALL,
-): Promise<readonly RevisionBreak[]> {
-  if (mode === "none") return [];
-  const byKey = new Map<string, RevisionBreak>();
-  const nextLength = JSON.stringify(next).length;
-  let remaining = stepsOverAll;
-  const revisions = against === "last" ? [stored] : revisionsOf(catalog, stored.action);
-  for await (const { revision, schemata } of revisions) {
-    if (remaining <= 0 || byKey.size >= CHECK_LIMITS.breaks) {
-      return [...byKey.values(), ...sidesOf(mode).map((side) => revisionsLeftOut(side, revision))];
-    }
-    const { breaks, steps } = await compare(schemata, next, mode);
-    remaining -= STEPS_PER_COMPARISON + JSON.stringify(schemata).length + nextLength + steps;
-    for (const one of breaks) {
-      const key = keyOf(one);
-      if (byKey.has(key)) continue;
-      const message =
-        revision === stored.revision ? one.message : `Against revision ${revision}: ${one.message}`;
-      byKey.set(key, { revision, ...one, message });
-    }
-  }
-  return [...byKey.values()];
-}
-
-function keyOf({ side, pointer, message }: SchemaBreak): string {
-  return JSON.stringify([side, pointer, message]);
-}
-
-/** Stands for the revisions up to this one. */
-function revisionsLeftOut(side: SchemaBreak["side"], revision: number): RevisionBreak {
-  const which = revision === 1 ? "Revision 1 was" : `Revisions 1 to ${revision} were`;
-  const most = CHECK_LIMITS.breaks.toLocaleString("en");
-  const change = `${which} not compared: it takes too many steps, or later ones have ${most} breaks already.`;
-  const remedy =
-    "Fix what else breaks and check again, create the schema as a new version of the action, or have it compared with the last revision only (compatibility_against: last).";
-  return { revision, ...notCompared(side, change, remedy) };
-}
-
-/** How a schema comes to replace the one in force. Breaks that were allowed are counted too. */
-async function admissionOf(
-  compare: Compare,
-  stored: StoredAction,
-  next: Schemata,
-  compatibility: CompatibilityMode,
-): Promise<Admission> {
-  const isUnbroken = compatibility === "full" || isDeepStrictEqual(stored.schemata, next);
-  if (isUnbroken) return { compatibility, breaks: 0 };
-  const { total: breaks } = await compare(stored.schemata, next, "full");
-  return { compatibility, breaks };
-}
-
-/** Newest first. */
-async function* revisionsOf(catalog: CatalogStore, action: string): AsyncGenerator<ActionRevision> {
-  const pages = pagesOf(READ_SCHEMAS, (last: ActionRevision | undefined) =>
-    catalog.listRevisions(omitUndefined({ action, limit: READ_SCHEMAS, after: last?.revision })),
-  );
-  for await (const page of pages) yield* page;
 }

@@ -21,7 +21,7 @@ import type { ActionsPort } from "../evreg.ts";
 import { noSample } from "../schema/generate/no-sample.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
 import type { RevisionSelection } from "../store/catalog.ts";
-import { breaksOf, type Compare, READ_SCHEMAS, updateAction } from "./action-update.ts";
+import { type Compare, updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { checkNewEvent } from "./publisher.ts";
@@ -38,6 +38,9 @@ import {
   shownFailures,
   takesNoEvents,
 } from "./requests.ts";
+
+/** Schemas read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
+const READ_SCHEMAS = 3;
 
 /** All actions, by name. */
 export function actionPages(
@@ -141,16 +144,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const stored = await readable(name);
       const { schemata, mode, revision, replay = 0 } = readBody<SchemaCandidate>(SCHEMA_CANDIDATE, candidate);
       const warnings = await schemaChecks.warnings("schemata", schemata, caller, signal);
-      const earlier = revision === undefined ? {} : await revisionOf(stored.action, revision);
-      const against = revision === undefined ? stored.compatibility_against : "last";
-      const rule = { compatibility: mode ?? stored.compatibility, compatibility_against: against };
-      const breaks = await breaksOf(
-        store.catalog,
-        comparing(signal),
-        { ...stored, ...earlier },
-        schemata,
-        rule,
-      );
+      const before = revision === undefined ? stored : await revisionOf(stored.action, revision);
+      const breaks = await comparing(signal)(before.schemata, schemata, mode ?? stored.compatibility);
       const check = { action: stored.action, schemata, maxEvents: replay };
       const checked = replay === 0 ? null : await storedEvents.check(check, caller, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };

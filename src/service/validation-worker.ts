@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import type { CompatibilityMode, Schemata } from "../domain/action.ts";
 import { RawJson } from "../json/raw-json.ts";
-import { compare, type ComparisonResult } from "../schema/compatibility/compare.ts";
+import { compare } from "../schema/compatibility/compare.ts";
 import { type Sample, Sampler } from "../schema/generate/generator.ts";
 import { budget } from "../schema/limits.ts";
 import { compileSchema, type OffThreadResult, type Validator } from "../schema/validate/compile.ts";
@@ -41,7 +41,7 @@ const work = {
     const failure = compiled(schemata).validate(value, maxSteps, maxFailures);
     return { failure, isDecided: budget.left >= 0 };
   },
-  comparison: ({ older, newer, mode }: ComparedSchemas): ComparisonResult => compare(older, newer, { mode }),
+  comparison: ({ older, newer, mode }: ComparedSchemas) => compare(older, newer, { mode }),
   /** Makes the first sample of the seed. */
   sample: ({ schemata, seed }: { readonly schemata: Schemata; readonly seed: number }): Sample =>
     new Sampler(schemata).sample(seed, 0),

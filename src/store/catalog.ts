@@ -2,8 +2,7 @@ import type {
   Action,
   ActionRevision,
   ActionSettings,
-  Admission,
-  CompatibilityRule,
+  CompatibilityMode,
   Schemata,
 } from "../domain/action.ts";
 import type { Actor } from "../domain/audit.ts";
@@ -68,10 +67,11 @@ export interface CatalogStore {
   deleteSubscription(id: number, nowMs: number, by?: Actor): Promise<Subscription | undefined>;
 }
 
-export interface ActionRecord extends Partial<CompatibilityRule> {
+export interface ActionRecord {
   readonly action: string;
   readonly application: string;
   readonly schemata: Schemata;
+  readonly compatibility?: CompatibilityMode;
 }
 
 export interface StoredAction extends Action {
@@ -86,8 +86,8 @@ export interface StoredAction extends Action {
 export interface ActionChange {
   readonly action: string;
   readonly schemata?: Schemata;
-  /** What is stored with the new revision, if there is one. */
-  readonly admission?: Admission;
+  /** The mode in which a new revision was accepted. */
+  readonly acceptedIn?: CompatibilityMode;
   readonly application?: string;
   readonly settings?: Partial<ActionSettings>;
   readonly expectedVersion: number;

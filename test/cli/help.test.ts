@@ -22,7 +22,7 @@ test("the usage is made of a command's arguments and flags, where it has no form
     /USAGE\n([^]*?)\n\n/.exec(stdout)?.[1]?.replaceAll(/\s+/g, " "),
   );
   expect(usages).toEqual([
-    " $ evreg actions create NAME --application NAME --schema FILE [--mode full|producer|consumer|none] [--against last|all]",
+    " $ evreg actions create NAME --application NAME --schema FILE [--mode full|producer|consumer|none]",
     " $ evreg subscriptions [--application NAME] [--action PATTERN] [--[no-]active]",
     expect.stringContaining(" $ evreg apply --file FILE|DIR|-... [--dry-run] [--exit-code] [--prune]"),
     expect.stringContaining(" $ evreg publish ACTION --file FILE|- $ evreg publish --batch FILE|- "),

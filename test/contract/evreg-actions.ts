@@ -56,7 +56,6 @@ export function actionsContract(open: OpenEvreg): void {
         schemata: USER_SCHEMA,
         revision: 1,
         compatibility: "full",
-        compatibility_against: "last",
         deprecated: false,
         retired: false,
         successor: null,
@@ -237,9 +236,7 @@ export function actionsContract(open: OpenEvreg): void {
       expect(verdict.compatible).toBe(false);
       const { details } = await refusal(under.evreg.actions.update(name, { schemata: BREAKING }), "conflict");
       expect(details["changes"]).toEqual(verdict.breaks);
-      expect(verdict.breaks).toMatchObject([
-        { revision: 1, pointer: "/required", was: ["email"], is: ["email", "name"] },
-      ]);
+      expect(verdict.breaks).toMatchObject([{ pointer: "/required", was: ["email"], is: ["email", "name"] }]);
     });
 
     it("compares with one earlier revision on request", async () => {
@@ -247,7 +244,7 @@ export function actionsContract(open: OpenEvreg): void {
       await under.evreg.actions.update(name, { schemata: BREAKING }, { compatibility: "none" });
       expect((await check({ schemata: BREAKING })).breaks).toEqual([]);
       const verdict = await check({ schemata: BREAKING, revision: 1 });
-      expect(verdict).toMatchObject({ compatible: false, breaks: [{ revision: 1, pointer: "/required" }] });
+      expect(verdict).toMatchObject({ compatible: false, breaks: [{ pointer: "/required" }] });
       await refusal(under.evreg.actions.check(name, { schemata: BREAKING, revision: 9 }), "not_found");
     });
 

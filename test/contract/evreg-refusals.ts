@@ -153,7 +153,7 @@ const INVALID: readonly Row[] = [
     [action, actionChange],
     [
       ["a mode is one that there is", "compatibility", each("compatibility", "backward")],
-      ["so is what it compares with", "compatibility_against", each("compatibility_against", "first")],
+      ["it compares with the schema in force", "compatibility_against", each("compatibility_against", "all")],
     ],
   ),
   ...refusedBy(check, [

@@ -57,6 +57,9 @@ it("keeps the order of a whole subscription of form 21: its wait, what is reques
     `INSERT INTO lease VALUES (7, 1, ${NOW}, ${NOW + 60_000}, 'one')`,
   );
   const store = await open();
+  expect(await store.catalog.listRevisions({ action: "a", limit: 1 })).toMatchObject([
+    { compatibility: "none" },
+  ]);
   const planned = async (id: number) =>
     (await store.queue.list({ subscription: id, limit: 9, status: "pending" })).map((one) => [
       one.event_id,

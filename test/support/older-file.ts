@@ -3,9 +3,9 @@ import { APPLICATION_ID } from "../../src/store/libsql/files/schema.ts";
 import { fileSql } from "./file-sql.ts";
 
 export const ONE_ACTION =
-  "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
+  "INSERT INTO action (action, application, revision, created_ms, compatibility_against) VALUES ('a', 'x', 1, 1, 'all')";
 export const ONE_REVISION =
-  "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)";
+  "INSERT INTO action_revision (action_id, revision, schemata, created_ms, compatibility, breaks) VALUES (1, 1, '{}', 1, 'none', 2)";
 
 /** Makes a data file as an older evreg left it: in the form of version 0.2.0 or 0.3.0, then changed by `statements`. */
 export function writeOlderFile(file: string, form: 10 | 21, ...statements: readonly string[]): void {

@@ -60,14 +60,13 @@ test("who changes an action's compatibility after another is told, and may repla
 
 test("what somebody else has set of an action stays where it was not touched", async () => {
   const page = await world.open("#/actions/order.paid/settings");
-  await page.getByLabel("the schema in force").waitFor();
-  await world.evreg.actions.update("order.paid", { compatibility: "full" });
-  await page.getByLabel("all revisions").check();
+  await page.getByRole("radio", { name: /consumer/ }).check();
+  await world.evreg.actions.update("order.paid", { deprecated: true });
   await page.getByRole("button", { name: "Change it" }).click();
   await page.getByText("Compatibility is changed.").waitFor();
   expect((await world.evreg.actions.get("order.paid")).data).toMatchObject({
-    compatibility: "full",
-    compatibility_against: "all",
+    compatibility: "consumer",
+    deprecated: true,
   });
 });
 

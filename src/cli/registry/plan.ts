@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import {
   type Action,
   type CompatibilityMode,
-  type RevisionBreak,
+  type SchemaBreak,
   type Schemata,
   type SchemaWarning,
 } from "../../domain/action.ts";
@@ -50,7 +50,7 @@ export interface Step {
   /** What has no effect in its schema or its filter. */
   readonly warnings: readonly PlacedWarning[];
   /** Why the changed schema would break someone. */
-  readonly breaks: readonly RevisionBreak[];
+  readonly breaks: readonly SchemaBreak[];
   /** A name under which it would break nobody. */
   readonly suggestion?: string;
 }

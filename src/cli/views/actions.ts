@@ -10,7 +10,6 @@ const STATE_COLORS = { active: "green", deprecated: "yellow", retired: "dim" } a
 
 const SHOWN: ShownMembers<Action> = {
   deprecated: { show: actionState, color: (action) => STATE_COLORS[actionState(action)] },
-  compatibility: modeOf,
   schemata: { show: ({ schemata }) => JSON.stringify(schemata, null, 2), block: true },
 };
 
@@ -49,14 +48,9 @@ export function revisionColumns(changes: ReadonlyMap<number, string>): readonly 
   return [
     { title: "REVISION", value: ({ revision }) => revision, align: "right" },
     { title: "APPLIED", value: ({ timestamped }) => timestamped, time: true },
-    { title: "MODE", value: ({ admission }) => admission?.compatibility },
-    { title: "BREAKS", value: ({ admission }) => admission?.breaks, align: "right" },
+    { title: "MODE", value: ({ compatibility }) => compatibility },
     { title: "CHANGES", value: ({ revision }) => changes.get(revision), shrinkTo: 16 },
   ];
-}
-
-function modeOf({ compatibility, compatibility_against: against }: Action): string {
-  return against === "all" && compatibility !== "none" ? `${compatibility}, against all` : compatibility;
 }
 
 /** Differences named in one cell of a listing. */

@@ -34,7 +34,7 @@ export const ACTION_ROUTES: readonly Route[] = [
   operation("actions.update", "updateAction", "Apply a new schema, or change an action's settings", {
     description:
       "A schema that breaks nobody whom the action's `compatibility` protects becomes the next revision. Any other is " +
-      "refused with 409, a suggested name, and `details.changes`. Each change has the `revision` it breaks with, `side` " +
+      "refused with 409, a suggested name, and `details.changes`. Each change has `side` " +
       "(`producer` or `consumer`), `pointer`, `was`, `is`, `message`, `remedy`, `certainty` (`proven` or " +
       "`cannot_prove`) and, if one was found, `example`: a payload that shows the break. " +
       "`?compatibility=none` applies the schema anyway, this once, and needs the scope `admin`. So does a " +

@@ -16,14 +16,6 @@ import { InclusionProver } from "./prover.ts";
 import { breakKey, breakOf, type BreakSide } from "./report.ts";
 import type { SchemaNode } from "../node.ts";
 
-export interface ComparisonResult {
-  readonly breaks: readonly SchemaBreak[];
-  /** How many there are, with those not listed one by one. */
-  readonly total: number;
-  /** What it took to find them, without reading the schemas. */
-  readonly steps: number;
-}
-
 export interface CompareOptions {
   readonly mode?: CompatibilityMode;
   /** How much work each side may take; the verdict does not depend on the machine. */
@@ -43,9 +35,9 @@ export function compare(
   old: Schemata,
   next: Schemata,
   { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
-): ComparisonResult {
+): readonly SchemaBreak[] {
   const sides = sidesOf(mode);
-  if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
+  if (sides.length === 0) return [];
   const nextRoot = rootOf(next);
   let oldRoot: SchemaNode;
   try {
@@ -53,19 +45,10 @@ export function compare(
   } catch (error) {
     // A version with other limits took it, and events may have been published by it.
     if (!(error instanceof EvregError)) throw error;
-    const breaks = sides.map((side) => unreadable(side, error));
-    return { breaks, total: breaks.length, steps: 0 };
+    return sides.map((side) => unreadable(side, error));
   }
   const texts = new TextWitness();
-  const breaks: SchemaBreak[] = [];
-  let [total, taken] = [0, 0];
-  for (const side of sides) {
-    const result = compareFor({ side, old: oldRoot, next: nextRoot }, texts, steps);
-    breaks.push(...result.breaks);
-    total += result.total;
-    taken += result.steps;
-  }
-  return { breaks, total, steps: taken };
+  return sides.flatMap((side) => breaksFor({ side, old: oldRoot, next: nextRoot }, texts, steps));
 }
 
 function rootOf(schemata: Schemata): SchemaNode {
@@ -81,12 +64,11 @@ interface ComparedSide {
   readonly next: SchemaNode;
 }
 
-function compareFor(compared: ComparedSide, texts: TextWitness, maxSteps: number): ComparisonResult {
+function breaksFor(compared: ComparedSide, texts: TextWitness, maxSteps: number): readonly SchemaBreak[] {
   const { side, old, next } = compared;
   const [left, right] = side === "producer" ? [old, next] : [next, old];
   budget.left = maxSteps;
   const violations = unlessTooMuch(() => new InclusionProver(side, old, texts).compare(left, right));
-  const proving = maxSteps - budget.left;
   const distinct = new Map(violations?.map((violation) => [breakKey(side, violation), violation]));
   const listed = [...distinct.values()].slice(0, MAX_BREAKS);
   budget.left = COUNTEREXAMPLE_STEPS;
@@ -95,11 +77,9 @@ function compareFor(compared: ComparedSide, texts: TextWitness, maxSteps: number
     const example = unlessTooMuch(() => counterexample(compared, search.payloads(violation)));
     return breakOf(side, violation, example);
   });
-  const searching = COUNTEREXAMPLE_STEPS - budget.left;
   if (distinct.size > listed.length) breaks.push(manyMore(side, distinct.size - listed.length));
   if (violations === undefined) breaks.push(tooLong(side));
-  const total = distinct.size + (violations === undefined ? 1 : 0);
-  return { breaks, total, steps: proving + searching };
+  return breaks;
 }
 
 /** The first of some payloads that proves a break. */

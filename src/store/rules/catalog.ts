@@ -1,4 +1,4 @@
-import type { Action, CompatibilityRule } from "../../domain/action.ts";
+import type { Action } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
 import { isPattern } from "../../domain/names.ts";
 import { changedSettings, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
@@ -6,7 +6,7 @@ import type { Subscription } from "../../domain/subscription.ts";
 import type { ActionChange, SubscriptionPatch } from "../catalog.ts";
 
 /** What a change may alter of an action. Times are milliseconds since the epoch; `null` for none. */
-export interface ChangeableAction extends CompatibilityRule {
+export interface ChangeableAction extends Pick<Action, "compatibility"> {
   readonly application: string;
   readonly revision: number;
   readonly deprecatedMs: number | null;
@@ -24,12 +24,11 @@ export function actionAfter(
   nowMs: number,
 ): ChangeableAction {
   const isRevised = schemata !== undefined || application !== undefined;
-  const { compatibility, compatibility_against, deprecated, retired, successor } = settings;
+  const { compatibility, deprecated, retired, successor } = settings;
   return {
     application: application ?? before.application,
     revision: before.revision + (isRevised ? 1 : 0),
     compatibility: compatibility ?? before.compatibility,
-    compatibility_against: compatibility_against ?? before.compatibility_against,
     deprecatedMs: sinceWhen(deprecated, before.deprecatedMs, nowMs),
     retiredMs: sinceWhen(retired, before.retiredMs, nowMs),
     successor: successor === undefined ? before.successor : successor,

@@ -47,20 +47,18 @@ CREATE TABLE action (
   version INTEGER NOT NULL DEFAULT 1 CHECK (version ${ID}),
   built_in INTEGER NOT NULL DEFAULT 0 CHECK (built_in IN (0, 1)),
   compatibility TEXT NOT NULL DEFAULT 'full' CHECK (compatibility IN ('full', 'producer', 'consumer', 'none')),
-  compatibility_against TEXT NOT NULL DEFAULT 'last' CHECK (compatibility_against IN ('last', 'all')),
   deprecated_ms INTEGER CHECK (deprecated_ms ${TIME}),
   retired_ms INTEGER CHECK (retired_ms ${TIME}),
   successor TEXT CHECK (${actionName("successor")}),
   created_ms INTEGER NOT NULL CHECK (created_ms ${TIME})
 ) STRICT;
 
--- compatibility is NULL for what nothing was compared with: the first revision of an action, and those of old versions.
+-- compatibility is the mode in which it was accepted; NULL for the first revision of an action, and those of old versions.
 CREATE TABLE action_revision (
   action_id INTEGER NOT NULL REFERENCES action (rowid),
   revision INTEGER NOT NULL CHECK (revision ${ID}),
   schemata TEXT NOT NULL CHECK (${json("schemata", 1_048_576)}),
   compatibility TEXT CHECK (compatibility IN ('full', 'producer', 'consumer', 'none')),
-  breaks INTEGER CHECK (breaks ${COUNT}),
   created_ms INTEGER NOT NULL CHECK (created_ms ${TIME}),
   PRIMARY KEY (action_id, revision)
 ) STRICT, WITHOUT ROWID;

@@ -7,7 +7,7 @@ import { at, object, text, whole } from "./rule-cases.ts";
 test("a break has its place, both sides, who breaks, a payload and a way out", () => {
   const old = object({ id: text, total: { type: "number", minimum: 0 } }, { required: ["id"] });
   const next = object({ id: text, total: { type: "number", minimum: 1 } }, { required: ["id", "email"] });
-  expect(compare(old, next).breaks).toEqual([
+  expect(compare(old, next)).toEqual([
     {
       side: "producer",
       pointer: "/required",
@@ -41,8 +41,7 @@ test("with a schema that evreg does not take any more, nothing is called safe", 
     Array.from({ length: 1_500 }, (_, index) => [index, { $ref: `#/definitions/${index + 1}` }]),
   );
   const old = { ...object({ id: { $ref: "#/definitions/0" } }), definitions: { ...chained, 1500: text } };
-  const { breaks, total } = compare(old, object({ id: text }));
-  expect(total).toBe(2);
+  const breaks = compare(old, object({ id: text }));
   expect(breaks.map(({ side, certainty }) => [side, certainty])).toEqual([
     ["producer", "cannot_prove"],
     ["consumer", "cannot_prove"],
@@ -62,7 +61,7 @@ test("the field of a break is its place in payloads, through references, lists a
     ...object({ ...members, labels: { propertyNames: { minLength: 2 } } }),
     definitions: { line: object({ sku: { type: "integer" } }) },
   };
-  const { breaks } = compare(old, next);
+  const breaks = compare(old, next);
   expect(Object.fromEntries(breaks.map(({ pointer, field }) => [pointer, field]))).toEqual({
     "/properties/labels/propertyNames/minLength": "labels",
     "/definitions/line/properties/sku/type": "lines[0].sku",
@@ -73,7 +72,7 @@ test("for a member that became required, the way out is to remove it from the li
   const properties = { id: text, email: text };
   const old = object(properties, { required: ["id"] });
   const next = object(properties, { required: ["id", "email"] });
-  expect(compare(old, next).breaks).toMatchObject([
+  expect(compare(old, next)).toMatchObject([
     { pointer: "/required", remedy: 'Leave "email" out of required.' },
   ]);
 });
@@ -89,7 +88,7 @@ test.each([
   ["of the name that is tried first", { unlisted: text }, "unlisted1"],
 ])("a member that is not listed shows that an object was closed whose others are %s", (_, members, name) => {
   const open = object({ id: text, ...members }, { required: ["id"] });
-  const { breaks } = compare(open, { ...open, additionalProperties: false });
+  const breaks = compare(open, { ...open, additionalProperties: false });
   expect(breaks).toMatchObject([{ pointer: "/additionalProperties", certainty: "proven" }]);
   expect(breaks[0]?.example).toEqual({ id: "text", [name]: "text" });
 });
@@ -135,7 +134,7 @@ const MESSAGES = [
 ] as const;
 
 test.each(MESSAGES)("%s is described in a sentence", (_, old, next, message) => {
-  const { breaks } = compare(old, next);
+  const breaks = compare(old, next);
   expect(breaks[0]?.message).toContain(message);
   expect(breaks[0]?.message).toMatch(/ A (producer|consumer) .*\.$/);
 });
@@ -172,14 +171,14 @@ test.each<[string, Json, Json, string, unknown]>([
   ],
   ["what is newly ruled out", x({}), x(noSeven), "producer /properties/p/not", { p: { a: 7 } }],
 ])("a payload shows %s", (_, old, next, place, example) => {
-  const shown = compare(old, next).breaks.find(({ side, pointer }) => `${side} ${pointer}` === place);
+  const shown = compare(old, next).find(({ side, pointer }) => `${side} ${pointer}` === place);
   expect(shown).toMatchObject({ certainty: "proven", example });
 });
 
 test("what cannot be decided is reported as that", () => {
   const old = at({ ...text, format: "uri", minLength: 40 });
   const next = at({ ...text, format: "uri", minLength: 40, pattern: "^[^ ]+$" });
-  const { breaks } = compare(old, next, { mode: "producer" });
+  const breaks = compare(old, next, { mode: "producer" });
   expect(breaks).toMatchObject([{ pointer: "/properties/p/pattern", certainty: "cannot_prove" }]);
   expect(breaks[0]).not.toHaveProperty("example");
   expect(breaks[0]?.message).toContain(
@@ -190,7 +189,7 @@ test("what cannot be decided is reported as that", () => {
 test("with too few steps the answer is that it cannot be proven, and the same each time", () => {
   const [old, next] = [at(text), at({ anyOf: [text, { type: "null" }] })];
   const verdict = compare(old, next, { steps: 5 });
-  expect(verdict.breaks).toMatchObject([
+  expect(verdict).toMatchObject([
     {
       side: "producer",
       pointer: "",
@@ -200,8 +199,8 @@ test("with too few steps the answer is that it cannot be proven, and the same ea
     { side: "consumer", pointer: "", certainty: "cannot_prove" },
   ]);
   expect(compare(old, next, { steps: 5 })).toEqual(verdict);
-  for (const { remedy } of verdict.breaks) expect(remedy).not.toContain("smaller steps");
-  expect(compare(old, next).breaks.map(({ side }) => side)).toEqual(["consumer"]);
+  for (const { remedy } of verdict) expect(remedy).not.toContain("smaller steps");
+  expect(compare(old, next).map(({ side }) => side)).toEqual(["consumer"]);
 });
 
 const choices = (shift: number): Json =>
@@ -215,7 +214,7 @@ const wide = (count: number, type: Json): Json =>
   object(Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, type])));
 
 const messages = (count: number): string[] =>
-  compare(wide(count, text), wide(count, { type: "integer" })).breaks.map(({ message }) => message);
+  compare(wide(count, text), wide(count, { type: "integer" })).map(({ message }) => message);
 
 test("of very many breaks the first hundred of each side are listed, and the rest counted", () => {
   expect(messages(100)).toHaveLength(200);
@@ -230,7 +229,7 @@ test("of very many breaks the first hundred of each side are listed, and the res
 
 test("schemas made to take for ever end with the step budget", () => {
   expect(
-    compare(choices(0), choices(1), { steps: 300_000 }).breaks.map(({ certainty, pointer }) => ({
+    compare(choices(0), choices(1), { steps: 300_000 }).map(({ certainty, pointer }) => ({
       certainty,
       pointer,
     })),
@@ -244,7 +243,7 @@ test("the largest schema fits into the step budget, whatever is changed in it", 
   const { schemata } = githubTypes().find(({ name }) => name === "github.pull_request")!;
   const next = structuredClone(schemata) as { definitions: Record<string, { properties: Json }> };
   next.definitions["user"]!.properties["login"] = { type: "integer" };
-  const { breaks } = compare(schemata, next);
+  const breaks = compare(schemata, next);
   expect(breaks.map(({ side, pointer }) => `${side} ${pointer}`)).toEqual([
     "producer /definitions/user/properties/login/type",
     "consumer /definitions/user/properties/login/type",
@@ -254,7 +253,7 @@ test("the largest schema fits into the step budget, whatever is changed in it", 
 test("a payload too long to read is left out of the answer, and the proof remains", () => {
   const names = Array.from({ length: 500 }, (_, index) => `property-${index}`);
   const old = object(Object.fromEntries(names.map((name) => [name, text])), { required: names });
-  const { breaks } = compare(old, { ...old, required: [...names, "more"] });
+  const breaks = compare(old, { ...old, required: [...names, "more"] });
   expect(breaks).toMatchObject([{ certainty: "proven", is: expect.stringMatching(/…$/) }]);
   expect(breaks[0]).not.toHaveProperty("example");
 });
@@ -262,9 +261,9 @@ test("a payload too long to read is left out of the answer, and the proof remain
 test("names that mean something to JavaScript are ordinary names", () => {
   const own = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}') as Json;
   const other = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"integer"}}}') as Json;
-  expect(compare(own, other).breaks.map(({ side, certainty }) => `${side} ${certainty}`)).toEqual([
+  expect(compare(own, other).map(({ side, certainty }) => `${side} ${certainty}`)).toEqual([
     "producer proven",
     "consumer proven",
   ]);
-  expect(compare(object({}), object({ constructor: text, toString: text })).breaks).toEqual([]);
+  expect(compare(object({}), object({ constructor: text, toString: text }))).toEqual([]);
 });

@@ -8,9 +8,7 @@ import type {
 import {
   type Action,
   type ActionRevision,
-  type Admission,
   type CompatibilityMode,
-  DEFAULT_RULE,
   type Schemata,
 } from "../../../domain/action.ts";
 import { nearest } from "../../../domain/words/nearest.ts";
@@ -19,6 +17,7 @@ import {
   SERVICE_EVENT_NAMES,
   SERVICE_EVENT_SCHEMAS,
 } from "../../../domain/service-events.ts";
+import { ACTION } from "../../../model/action.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
 import { insertNumbered, insertRow, parseStored, type Sql, updateRow } from "../sql.ts";
@@ -32,7 +31,7 @@ interface ActionRow extends ChangeableAction, Pick<Action, "rowid" | "action"> {
 }
 
 const SELECT_ACTION = `
-  SELECT a.rowid AS rowid, a.action, a.application, r.schemata, a.revision, a.compatibility, a.compatibility_against,
+  SELECT a.rowid AS rowid, a.action, a.application, r.schemata, a.revision, a.compatibility,
     a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs, a.successor, a.created_ms, a.version, a.built_in
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
@@ -44,14 +43,12 @@ export async function createAction(sql: Sql, input: ActionRecord, nowMs: number)
 }
 
 async function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): Promise<void> {
-  const rule = { ...DEFAULT_RULE, ...input };
   const id = await insertNumbered(sql, "action", {
     action: input.action,
     application: input.application,
     revision: 1,
     created_ms: nowMs,
-    compatibility: rule.compatibility,
-    compatibility_against: rule.compatibility_against,
+    compatibility: input.compatibility ?? ACTION.compatibility.new.default,
     built_in: isBuiltIn,
   });
   await insertRevision(sql, id, 1, input.schemata, nowMs);
@@ -109,9 +106,9 @@ export async function reviseAction(
   if (before === undefined) return undefined;
   if (before.version !== input.expectedVersion) return "stale";
   const after = actionAfter(before, input, nowMs);
-  const { schemata = schemataOf(before), admission } = input;
+  const { schemata = schemataOf(before), acceptedIn } = input;
   if (after.revision !== before.revision) {
-    await insertRevision(sql, before.rowid, after.revision, schemata, nowMs, admission);
+    await insertRevision(sql, before.rowid, after.revision, schemata, nowMs, acceptedIn);
   }
   const { deprecatedMs: deprecated_ms, retiredMs: retired_ms, ...others } = after;
   const version = before.version + 1;
@@ -125,7 +122,7 @@ async function insertRevision(
   revision: number,
   schemata: Schemata,
   nowMs: number,
-  admission?: Admission,
+  compatibility?: CompatibilityMode,
 ): Promise<void> {
   await insertRow(sql, "action_revision", {
     action_id: actionId,
@@ -133,8 +130,7 @@ async function insertRevision(
     // In JSON, NUL and lone surrogates are escapes, so the text itself never holds either.
     schemata: JSON.stringify(schemata),
     created_ms: nowMs,
-    compatibility: admission?.compatibility,
-    breaks: admission?.breaks,
+    compatibility,
   });
 }
 
@@ -146,7 +142,6 @@ function actionOf(row: ActionRow): Action {
     schemata: schemataOf(row),
     revision: row.revision,
     compatibility: row.compatibility,
-    compatibility_against: row.compatibility_against,
     deprecated: row.deprecatedMs !== null,
     retired: row.retiredMs !== null,
     successor: row.successor,
@@ -163,24 +158,25 @@ interface RevisionRow {
   readonly schemata: string;
   readonly created_ms: number;
   readonly compatibility: CompatibilityMode | null;
-  readonly breaks: number | null;
 }
 
 export async function listRevisions(sql: Sql, query: RevisionSelection): Promise<readonly ActionRevision[]> {
   const { action, limit, after = Number.MAX_SAFE_INTEGER } = query;
   const rows = await sql.rows<RevisionRow>(
-    `SELECT r.revision, r.schemata, r.created_ms, r.compatibility, r.breaks
+    `SELECT r.revision, r.schemata, r.created_ms, r.compatibility
       FROM action a JOIN action_revision r ON r.action_id = a.rowid
       WHERE a.action = ? AND r.revision < ? ORDER BY r.revision DESC LIMIT ?`,
     action,
     after,
     limit,
   );
-  return rows.map(({ compatibility, breaks, ...row }) => {
-    const admission = compatibility === null || breaks === null ? null : { compatibility, breaks };
-    const timestamped = toIso(row.created_ms);
-    return { action, revision: row.revision, schemata: schemataOf(row), admission, timestamped };
-  });
+  return rows.map(({ revision, schemata, compatibility, created_ms }) => ({
+    action,
+    revision,
+    schemata: schemataOf({ schemata }),
+    compatibility,
+    timestamped: toIso(created_ms),
+  }));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Action, type CompatibilityRule, isLooser, type WarningMeta } from "../../../domain/action.ts";
+import { type Action, isLooser, type WarningMeta } from "../../../domain/action.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { COMPATIBILITY_MODES } from "../../../model/action.ts";
 import { dropDraft, refuseConflict } from "../../api/drafts.ts";
@@ -176,14 +176,12 @@ function schemaOfPayload(value: unknown, depth = 0): Json {
 /** The fields of the form, by the names that the API has for them. */
 const settingsOf = (action: Action) => ({
   compatibility: action.compatibility,
-  compatibility_against: action.compatibility_against,
   successor: action.successor ?? "",
 });
 type Settings = ReturnType<typeof settingsOf>;
 const PROTECTED_CHOICES = Object.fromEntries(
   COMPATIBILITY_MODES.map((mode) => [mode, `${PROTECTED[mode]} (${mode})`]),
 );
-const RULE = ["compatibility", "compatibility_against"] as const;
 
 /** Whom changes of the schema must not break, and whether publishing goes on. Only what was changed is sent. */
 export function ActionSettings({ action }: PartProps) {
@@ -204,7 +202,7 @@ export function ActionSettings({ action }: PartProps) {
       refuseConflict(
         draft,
         now,
-        [...RULE, "successor" as const].filter((field) => field in change),
+        (["compatibility", "successor"] as const).filter((field) => field in change),
       );
       await put(change);
       say(done, () => undoing.act(() => put(back)));
@@ -224,10 +222,8 @@ export function ActionSettings({ action }: PartProps) {
       act: "Retire it",
       danger: true,
     });
-  const changed = RULE.filter(isChanged);
-  const pick = (from: CompatibilityRule): object =>
-    Object.fromEntries(changed.map((field) => [field, from[field]]));
-  const needsAdmin = isLooser(action, { ...action, ...pick(fields) }) && !may("admin", action.application);
+  const { compatibility } = fields;
+  const needsAdmin = isLooser(action.compatibility, compatibility) && !may("admin", action.application);
   return (
     <div class="form">
       {wrong === undefined && <Failed error={failure} title="Not changed" />}
@@ -240,16 +236,13 @@ export function ActionSettings({ action }: PartProps) {
           hint="Whom a change of the schema must not break."
           {...(needsAdmin ? { error: "To protect less than before needs the scope admin." } : {})}
         />
-        <ChoiceField
-          label="Compare with"
-          {...of("compatibility_against")}
-          choices={{ last: "the schema in force", all: "all revisions" }}
-        />
         <div class="form-acts">
           <Button
             look="main"
-            run={() => apply(pick(fields), "Compatibility is changed.", pick(action))}
-            disabled={changed.length === 0 || needsAdmin}
+            run={() =>
+              apply({ compatibility }, "Compatibility is changed.", { compatibility: action.compatibility })
+            }
+            disabled={!isChanged("compatibility") || needsAdmin}
             label="Change it"
           />
         </div>

@@ -40,12 +40,7 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
   {
     head: "Protects",
     wide: true,
-    cell: ({ compatibility, compatibility_against: against }) => (
-      <span class="soft">
-        {compatibility}
-        {against === "all" && ", against all"}
-      </span>
-    ),
+    cell: ({ compatibility }) => <span class="soft">{compatibility}</span>,
   },
   { head: "Revision", right: true, wide: true, cell: ({ revision }) => revision },
   {

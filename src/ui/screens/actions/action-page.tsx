@@ -81,7 +81,7 @@ function ActionHead(props: {
   readonly totals: Figures | undefined;
 }) {
   const { action, subscribers, totals } = props;
-  const { action: name, application, compatibility, compatibility_against: against, successor } = action;
+  const { action: name, application, compatibility, successor } = action;
   const published =
     totals !== undefined && !isReservedName(name) && `${numberText(totals.published)} published`;
   return (
@@ -93,10 +93,7 @@ function ActionHead(props: {
         Application: <a href={linkTo(["actions"], { application })}>{application}</a>,
         Protects: (
           <>
-            {PROTECTED[compatibility]}{" "}
-            <span class="muted">
-              ({compatibility}, against {against})
-            </span>
+            {PROTECTED[compatibility]} <span class="muted">({compatibility})</span>
           </>
         ),
         Subscribers: subscribers,

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import type { RevisionBreak } from "../../../domain/action.ts";
+import type { SchemaBreak } from "../../../domain/action.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { type FieldPath, pathNamed, pointerTo } from "../../../json/field-path.ts";
 import { Copy } from "../../parts/copy.tsx";
@@ -125,7 +125,7 @@ function Row({ row, pins }: { readonly row: DiffRow; readonly pins: readonly num
 
 /** What a schema would break, at most a hundred: who, where, a payload that shows it, and what to do instead. */
 export function BreakList(props: {
-  readonly breaks: readonly RevisionBreak[];
+  readonly breaks: readonly SchemaBreak[];
   readonly subscribers: readonly Subscription[] | undefined;
 }) {
   const { breaks, subscribers = [] } = props;
@@ -179,7 +179,7 @@ function UsedLines({ fields }: { readonly fields: readonly UsedField[] }) {
 
 function Break(props: {
   readonly number: number;
-  readonly broken: RevisionBreak;
+  readonly broken: SchemaBreak;
   readonly used: readonly UsedField[];
 }) {
   const { number, broken } = props;
@@ -207,7 +207,7 @@ const WHOLE_LINES = 10;
 const AROUND_LINES = 3;
 
 /** A payload that shows a break; of a long one the lines around the place. */
-function Witness({ broken }: { readonly broken: RevisionBreak }) {
+function Witness({ broken }: { readonly broken: SchemaBreak }) {
   const { example, field } = broken;
   const text = useMemo(() => JSON.stringify(example, null, 2), [example]);
   const lines = useMemo(() => jsonLines(text), [text]);

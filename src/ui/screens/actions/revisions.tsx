@@ -8,7 +8,7 @@ import { Button, NONE, Section } from "../../parts/layout.tsx";
 import { goTo, linkTo } from "../../parts/route.ts";
 import { Failed, Say, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { countText, numberText, Time } from "../../parts/values.tsx";
+import { countText, Time } from "../../parts/values.tsx";
 import { type Exact, readRevision } from "../../records/exact-record.ts";
 import { actionPath, checkSchema, mayChange, type PartProps, useVerdict } from "./action-parts.tsx";
 import { BreakList, DiffView } from "./diff-view.tsx";
@@ -103,23 +103,8 @@ const COLUMNS: readonly Column<RevisionLine>[] = [
   { head: "Change", grow: true, cell: ({ change }) => <code class="soft">{change}</code> },
   {
     head: "Accepted",
-    cell: ({ revision: { admission } }) =>
-      admission === null ? (
-        NONE
-      ) : admission.compatibility === "none" ? (
-        <span class="warn-text">forced</span>
-      ) : (
-        admission.compatibility
-      ),
-  },
-  {
-    head: "Breaks",
-    right: true,
-    cell: ({ revision: { admission } }) => (
-      <span class={admission !== null && admission.breaks > 0 ? "warn-text" : "muted"}>
-        {admission === null ? "–" : numberText(admission.breaks)}
-      </span>
-    ),
+    cell: ({ revision: { compatibility } }) =>
+      compatibility === "none" ? <span class="warn-text">forced</span> : (compatibility ?? NONE),
   },
 ];
 
@@ -201,10 +186,10 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
           button={isOld && <Button run={goBack} label={`Go back to ${second}…`} />}
         >
           Revision {second} was applied <Time at={next.timestamped} />
-          {next.admission !== null &&
-            (next.admission.compatibility === "none"
-              ? ", although it broke others"
-              : `, as nobody was broken whom the mode ${next.admission.compatibility} protects`)}
+          {next.compatibility !== null &&
+            (next.compatibility === "none"
+              ? ", with nobody protected"
+              : `, as nobody was broken whom the mode ${next.compatibility} protects`)}
           .
         </Say>
       )}

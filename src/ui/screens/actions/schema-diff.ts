@@ -1,5 +1,5 @@
 import { diffArrays } from "diff";
-import type { RevisionBreak } from "../../../domain/action.ts";
+import type { SchemaBreak } from "../../../domain/action.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { pathNamed, pointerSteps, pointerTo } from "../../../json/field-path.ts";
 import { indentedLines, type Piece } from "../../parts/json-tokens.ts";
@@ -127,7 +127,7 @@ export const parentOf = (pointer: string): string => pointer.slice(0, Math.max(0
 export type Pins = ReadonlyMap<number, readonly number[]>;
 
 /** Where a break is, in the schema and in payloads. */
-export type BreakPlace = Pick<RevisionBreak, "pointer" | "field">;
+export type BreakPlace = Pick<SchemaBreak, "pointer" | "field">;
 
 /**
  * Finds the row of each break: a changed line at its pointer, rather one with the name of its property; else the line that
