@@ -5,7 +5,7 @@ import type { CommitMeasures } from "../../metrics/counters.ts";
 import { sizeOf, withFile } from "../../runtime/files.ts";
 import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./files/file-guard.ts";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
-import { EngineFailure, type Sql } from "../sql/sql.ts";
+import { EngineFailure } from "../sql/sql.ts";
 import { type Database, engineFailure, Statements, type SyncSql, type SyncWork } from "./statements.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./files/wal-check.ts";
 
@@ -210,7 +210,7 @@ export class WriteConnection extends Connection {
    */
   #checkLog(): void {
     const isLong = sizeOf(this.#guard.logPath) > LOG_LIMIT_BYTES;
-    if (isLong && !areCheckpointsPaused(this.read)) this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
+    if (isLong) this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
   }
 
   /**
@@ -301,33 +301,6 @@ function acquire(path: string): OpenedDatabase {
   } catch (error) {
     throw engineFailure(error, "begin") ?? error;
   }
-}
-
-/** Makes the engine leave the data file as it is from now on, for a copy that is made of it (see `files/backup.ts`). */
-export async function pauseCheckpoints(sql: Sql): Promise<void> {
-  await sql.run("PRAGMA wal_autocheckpoint = 0");
-  // The log is moved once more, so that it is short, and the next commit either restarts it or is the first that has to be
-  // copied from it.
-  await sql.run("PRAGMA wal_checkpoint(PASSIVE)");
-}
-
-/** Moves most of a long log into the data file, which the other threads have open as `file` and go on with meanwhile. */
-export function moveLog(path: string, file: FileId): void {
-  mustBeAt(path, file);
-  const { pool, sql } = acquire(path);
-  try {
-    sql.run("PRAGMA wal_checkpoint(PASSIVE)");
-  } finally {
-    pool.close();
-  }
-}
-
-export async function resumeCheckpoints(sql: Sql): Promise<void> {
-  await sql.run(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
-}
-
-function areCheckpointsPaused(sql: SyncSql): boolean {
-  return sql.value("PRAGMA wal_autocheckpoint") === 0;
 }
 
 /**

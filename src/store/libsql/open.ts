@@ -77,13 +77,12 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
       throw openFailure(folder, error);
     });
     const queue = new WriteQueue(threads, options.onChange ?? (() => undefined));
-    const backups = new Backups(path, report.reader.file, threads);
+    const backups = new Backups(report.reader);
     const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
       // The owner file is removed before the lock is released, as the next owner writes its own.
       removeOwner(folder, owner.instance);
       await threads.close();
-      await backups.close();
       releaseFolder();
     };
     writeOwner(folder, owner, logger);

@@ -1,22 +1,15 @@
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { countStoredEvents } from "../sql/events/counts.ts";
-import { type Notice, type Operations, read, write } from "../sql/operation.ts";
+import { type Notice, type Operations, write } from "../sql/operation.ts";
 import { OPERATIONS, prepareData } from "../sql/operations.ts";
 import { ALL, releaseLeases } from "../sql/queue/leases.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
-import {
-  moveLog,
-  pauseCheckpoints,
-  ReadConnection,
-  type ReaderSetup,
-  resumeCheckpoints,
-  type WriteConnection,
-} from "./connection.ts";
+import { ReadConnection, type ReaderSetup, type WriteConnection } from "./connection.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { dataIdentity, moveNumbers } from "./files/id-reservation.ts";
+import { copyData } from "./files/live-copy.ts";
 import { openDataFile } from "./files/open-file.ts";
-import { addLog } from "./files/wal-check.ts";
 
 export interface WriterSetup extends Pick<ReaderSetup, "path"> {
   readonly encryption: EncryptionKeys | undefined;
@@ -25,8 +18,6 @@ export interface WriterSetup extends Pick<ReaderSetup, "path"> {
 
 /** What the threads that have the data file open do with the file itself. */
 const FILE_OPERATIONS = {
-  pauseCheckpoints: read(pauseCheckpoints),
-  resumeCheckpoints: read(resumeCheckpoints),
   /** Makes a real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
   probe: write(
     async (sql, bytes: number) =>
@@ -42,7 +33,7 @@ const FILE_OPERATIONS = {
  * What a thread of its own can do with a file: one that nobody has open, or one beside the two threads that have the data file
  * open.
  */
-const FILE_TASKS = { examineFile, settleFile, moveNumbers, addLog, moveLog } as const;
+const FILE_TASKS = { examineFile, settleFile, moveNumbers, copyData } as const;
 export type FileTasks = typeof FILE_TASKS;
 
 const operations = { ...OPERATIONS, file: FILE_OPERATIONS };

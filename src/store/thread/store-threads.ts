@@ -176,11 +176,6 @@ export class StoreThreads {
     return committed;
   }
 
-  /** Does what needs to be between two transactions, on the connection that writes. */
-  readByWriter(operation: string): Promise<unknown> {
-    return this.#ask(() => this.#writer.request("read", { operation, args: [] }));
-  }
-
   /** Reads go on while the disk is full. */
   read(operation: string, args: readonly unknown[]): Promise<unknown> {
     return this.#ask(async () => {

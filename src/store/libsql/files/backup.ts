@@ -1,40 +1,23 @@
-import { createHash, randomUUID } from "node:crypto";
-import { type FileHandle, open, rm, stat } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
-import { freeBytesAt } from "../../../runtime/files.ts";
-import type { FileId } from "./file-guard.ts";
-import { singleWrite } from "../../thread/protocol.ts";
+import type { ReaderSetup } from "../connection.ts";
 import { fileTask } from "../file-task.ts";
-import type { StoreThreads } from "../../thread/store-threads.ts";
-import { logOf } from "./data-folder.ts";
+import { backupFailure } from "./data-folder.ts";
 
-/** Pieces are so small that hashing one delays no request. */
 const READ_BYTES = 256 * 1024;
 const FREED_BYTES = 32 * 1024 * 1024;
-const CHUNK_BYTES = 1024 * 1024;
-/**
- * So many bytes are stored on the disk before more are written: a commit's fsync waits for what others have written, seconds
- * for a GB.
- */
-const SYNC_BYTES = 8 * 1024 * 1024;
-/** So many bytes are left free for what is published meanwhile. */
-const RESERVE_BYTES = 64 * 1024 * 1024;
 
 /** Makes backups of one data file, one at a time: each takes as much room as the file until it is read. */
 export class Backups {
-  readonly #path: string;
-  readonly #file: FileId;
-  readonly #threads: StoreThreads;
+  readonly #data: Pick<ReaderSetup, "path" | "file">;
   readonly #closing = new AbortController();
-  #source: FileHandle | undefined;
   #current: Promise<Backup> | undefined;
 
-  /** @param path of the data file, which the store has open as `file` */
-  constructor(path: string, file: FileId, threads: StoreThreads) {
-    this.#path = path;
-    this.#file = file;
-    this.#threads = threads;
+  /** @param data the data file that the store has open */
+  constructor(data: Pick<ReaderSetup, "path" | "file">) {
+    this.#data = data;
   }
 
   /**
@@ -53,98 +36,48 @@ export class Backups {
       return await this.#current;
     } catch (error) {
       this.#current = undefined;
-      throw asUnavailable(error);
+      throw backupFailure(error);
     }
   }
 
   async #make(stop: AbortSignal): Promise<Backup> {
     // The copy is made beside the data file, where nobody else has access and the room is known.
-    const file = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
+    const file = await namelessFile(`${this.#data.path}.backup-${randomUUID()}`);
     try {
-      const bytes = await this.#copyTo(file, stop);
-      const hash = createHash("sha256");
-      for await (const piece of piecesOf(file, stop)) hash.update(piece);
+      const { bytes, sha256 } = await this.#copyTo(file, stop);
       let closed: Promise<void> | undefined;
       const close = (): Promise<void> => {
         if (closed === undefined) this.#current = undefined;
         return (closed ??= free(file, bytes));
       };
       const content = () => piecesOf(file, this.#closing.signal);
-      return { bytes, sha256: hash.digest("hex"), content, close };
+      return { bytes, sha256, content, close };
     } catch (error) {
       await file.close().catch(() => undefined);
       throw error;
     }
   }
 
-  /** Ends what is made or read. To be called while the store still answers. */
+  /** Ends what is made or read. To be called while the store still has the data file open. */
   async end(): Promise<void> {
     this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
     const backup = await this.#current?.catch(() => undefined);
     await backup?.close().catch(() => undefined);
   }
 
-  /** Closes the data file. To be called only once the store has closed it. */
-  async close(): Promise<void> {
-    await this.#source?.close();
-  }
-
-  /**
-   * Copies the data file while it is written to: it does not change while checkpoints are paused, and what is committed
-   * meanwhile is then taken from the log.
-   * @returns the copy's bytes
-   * @throws EvregError `unavailable` when there is no room, or too much was written meanwhile; the reason of `stop`
-   */
-  async #copyTo(target: FileHandle, stop: AbortSignal): Promise<number> {
-    // Closing it would drop the process's lock (see `data-folder.ts`), so it stays open until the store is closed.
-    const source = (this.#source ??= await open(this.#path, "r"));
-    await this.#threads.readByWriter("file.pauseCheckpoints");
+  async #copyTo(target: FileHandle, stop: AbortSignal): Promise<Pick<Backup, "bytes" | "sha256">> {
+    const stopped = new SharedArrayBuffer(1);
+    const end = (): void => void Atomics.store(new Uint8Array(stopped), 0, 1);
+    stop.addEventListener("abort", end);
     try {
-      // The log does not restart after this commit, either. It fails where the data file at the path is not the one that
-      // the store has open.
-      await this.#threads.write(singleWrite("file.probe", 0));
-      await this.#copyFile(source, target, stop);
-      const bytes = await fileTask("addLog", this.#path, target.fd);
-      await makePlain(target);
-      return bytes;
-    } finally {
-      // The log may be long by now, so it is moved beside the thread that writes, which would do it with its next commit.
-      await fileTask("moveLog", this.#path, this.#file).catch(() => undefined);
-      await this.#threads.readByWriter("file.resumeCheckpoints");
-    }
-  }
-
-  async #copyFile(source: FileHandle, target: FileHandle, stop: AbortSignal): Promise<void> {
-    const { size } = await source.stat();
-    this.#mustHaveFreeSpace(size);
-    const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-    let unsynced = 0;
-    for (let at = 0; at < size;) {
       stop.throwIfAborted();
-      const { bytesRead } = await source.read(buffer, 0, Math.min(CHUNK_BYTES, size - at), at);
-      if (bytesRead === 0) return;
-      await target.write(buffer, 0, bytesRead, at);
-      at += bytesRead;
-      unsynced += bytesRead;
-      if (unsynced < SYNC_BYTES) continue;
-      unsynced = 0;
-      await target.datasync();
-      // What is published meanwhile waits in the log, which cannot be moved before.
-      this.#mustHaveFreeSpace(await this.#logBytes());
+      const { path, file } = this.#data;
+      const copied = await fileTask("copyData", path, file, target.fd, stopped);
+      stop.throwIfAborted();
+      return copied;
+    } finally {
+      stop.removeEventListener("abort", end);
     }
-  }
-
-  async #logBytes(): Promise<number> {
-    return (await stat(logOf(this.#path)).catch(() => undefined))?.size ?? 0;
-  }
-
-  /** Checks the disk of the folder, where the copy is: the data file may be a link to another disk. */
-  #mustHaveFreeSpace(bytes: number): void {
-    const left = freeBytesAt(this.#path);
-    const needed = bytes + RESERVE_BYTES;
-    if (left >= needed) return;
-    const message = `There is no room for a copy of the data on its disk: ${left} bytes are free, and ${needed} are needed. Make room and try again; nothing was changed.`;
-    throw new EvregError("unavailable", message, { free: left, needed });
   }
 }
 
@@ -179,23 +112,4 @@ async function namelessFile(path: string): Promise<FileHandle> {
     await file.close();
     throw error;
   }
-}
-
-/** Where the first page of a file has the formats in which it is written and read. */
-const FORMAT_AT = 18;
-const WITHOUT_LOG = Buffer.from([1, 1]);
-
-/** Marks a copy as whole without a log. Serving it makes it a file with a log again. */
-export async function makePlain(copy: FileHandle): Promise<void> {
-  const { size } = await copy.stat();
-  if (size > FORMAT_AT) await copy.write(WITHOUT_LOG, 0, WITHOUT_LOG.length, FORMAT_AT);
-}
-
-function asUnavailable(error: unknown): unknown {
-  if (error instanceof EvregError) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  if (typeof code !== "string") return error;
-  const why = code === "ENOSPC" || code === "EDQUOT" ? "the disk of the data is full" : code;
-  const message = `The backup could not be made (${why}). Nothing was changed; solve that and try again.`;
-  return new EvregError("unavailable", message, {}, { cause: error });
 }

@@ -21,6 +21,7 @@ import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { describeOwner, ownerFileOf, readOwner } from "../../../runtime/owner-file.ts";
+import { EngineFailure } from "../../sql/sql.ts";
 import { isKnownForm, unknownForm } from "./older-forms.ts";
 import { formOf } from "./schema.ts";
 
@@ -151,6 +152,10 @@ export function fileExists(path: string): boolean {
  */
 const BEGINNING = /^53514c69746520666f726d617420330010000[12]0[12]00402020/;
 const HEADER_BYTES = 100;
+
+/** Where a file has the formats in which it is written and read, and those of a whole one without a log. */
+export const FORMAT_AT = 18;
+export const WITHOUT_LOG = Buffer.from([1, 1]);
 
 /**
  * Reads the form of a file as the engine would, which would already write to it: see `formOf`; `undefined` for a file that is
@@ -343,4 +348,15 @@ export function mustNotBeMoved(folder: string): void {
   if (moved === undefined) return;
   const message = `The data of the folder ${folder} were moved into a database by \`evreg move\`, so nothing is served from here: use that database (EVREG_DATABASE_URL), or move the data back with \`evreg move --to ${shellWord(folder)}\`. To give up all that was stored since, rename ${moved} to ${DATA_FILE}; numbers of events are then given a second time.`;
   throw new EvregError("unavailable", message, { folder, moved });
+}
+
+/** What a backup ends with that the system or the engine did not let be made. */
+export function backupFailure(error: unknown): unknown {
+  if (error instanceof EvregError) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (!(error instanceof EngineFailure) && typeof code !== "string") return error;
+  const isFull = code === "ENOSPC" || code === "EDQUOT";
+  const why = isFull ? "the disk of the data is full" : (code ?? message);
+  const said = `The backup could not be made (${why}). Nothing was changed; solve that and try again.`;
+  return new EvregError("unavailable", said, {}, { cause: error });
 }

@@ -1,5 +1,5 @@
 import { chmodSync, constants, copyFileSync, existsSync, rmSync, truncateSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { fileTimestamp } from "../../../runtime/clock.ts";
@@ -14,6 +14,7 @@ import {
   fileBehindLink,
   fileError,
   folderError,
+  FORMAT_AT,
   hasDataAt,
   holdInProcess,
   inUseError,
@@ -24,8 +25,8 @@ import {
   replaceFile,
   restoreAdvice,
   unfinishedCopy,
+  WITHOUT_LOG,
 } from "./data-folder.ts";
-import { makePlain } from "./backup.ts";
 
 // Data are replaced by a copy that was made and checked beside them: by a backup, or by what a damaged log has left of them.
 
@@ -115,6 +116,12 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
   } finally {
     await target.close();
   }
+}
+
+/** Marks a copy as whole without a log. Serving it makes it a file with a log again. */
+async function makePlain(copy: FileHandle): Promise<void> {
+  const { size } = await copy.stat();
+  if (size > FORMAT_AT) await copy.write(WITHOUT_LOG, 0, WITHOUT_LOG.length, FORMAT_AT);
 }
 
 /** Moves the log of the old data file into it: two files could not be renamed in one step. */

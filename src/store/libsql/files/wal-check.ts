@@ -1,4 +1,4 @@
-import { existsSync, fdatasyncSync, fstatSync, ftruncateSync, readSync, statSync, writeSync } from "node:fs";
+import { existsSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { blockThread } from "../../../runtime/clock.ts";
 import { withFile } from "../../../runtime/files.ts";
@@ -38,7 +38,7 @@ export interface LogCheck {
 const LOG_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 /** The page size of every file that evreg makes. */
-const PAGE_BYTES = 4_096;
+export const PAGE_BYTES = 4_096;
 const FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES;
 /**
  * The number with which a log begins whose checksums are made of words with the lowest byte first, as on every machine that
@@ -49,7 +49,7 @@ const BLOCK_FRAMES = 256;
 const RECHECK_MS = 250;
 
 /** Answers, for the last frame of a commit, how many pages the data file has with it; 0 for all others. */
-function committedPages(block: Buffer, at = 0): number {
+function committedPages(block: Buffer, at: number): number {
   return block.readUInt32BE(at + 4);
 }
 
@@ -189,33 +189,4 @@ function isSame(one: Sum, other: Sum): boolean {
 
 function sumAt(block: Buffer, at: number): Sum {
   return [block.readInt32BE(at), block.readInt32BE(at + 4)];
-}
-
-/** So many pages are written before they are stored on the disk: a commit's fsync waits for what others have written. */
-const SYNC_PAGES = 2_000;
-
-/**
- * Adds the log of a data file to a copy of that file, up to the last commit that is whole. Since the copy began, the log was
- * neither moved nor restarted (see `files/backup.ts`).
- * @param copy an open descriptor
- * @returns the copy's bytes
- */
-export function addLog(path: string, copy: number): number {
-  const log = logOf(path);
-  const { wholeBytes } = walk(log);
-  if (wholeBytes === 0) return fstatSync(copy).size;
-  const frame = Buffer.alloc(FRAME_BYTES);
-  withFile(log, "r", (descriptor) => {
-    let written = 0;
-    for (let at = LOG_HEADER_BYTES; at < wholeBytes; at += FRAME_BYTES) {
-      readSync(descriptor, frame, 0, FRAME_BYTES, at);
-      const page = frame.readUInt32BE(0);
-      writeSync(copy, frame, FRAME_HEADER_BYTES, PAGE_BYTES, (page - 1) * PAGE_BYTES);
-      written += 1;
-      if (written % SYNC_PAGES === 0) fdatasyncSync(copy);
-    }
-  });
-  const bytes = committedPages(frame) * PAGE_BYTES;
-  ftruncateSync(copy, bytes);
-  return bytes;
 }

@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { fdatasyncSync, writeFileSync } from "node:fs";
+import { EvregError } from "../../../domain/error.ts";
+import type { Backup } from "../../../domain/operations.ts";
+import { freeBytesAt, sizeOf } from "../../../runtime/files.ts";
+import { ReadConnection } from "../connection.ts";
+import type { SyncSql } from "../statements.ts";
+import { backupFailure, FORMAT_AT, logOf, WITHOUT_LOG } from "./data-folder.ts";
+import type { FileId } from "./file-guard.ts";
+import { PAGE_BYTES } from "./wal-check.ts";
+
+/** So many pages are read at once: a MiB. */
+const PIECE_PAGES = 256;
+/**
+ * So many bytes are stored on the disk before more are written: a commit's fsync waits for what others have written, seconds
+ * for a GB.
+ */
+const SYNC_BYTES = 8 * 1024 * 1024;
+/** So many bytes are left free for what is published meanwhile. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
+
+type Copied = Pick<Backup, "bytes" | "sha256">;
+
+/**
+ * Copies what the data file holds now, while the other threads go on with it. The engine answers pages, those of damaged rows too,
+ * as they are for a read that has begun: what is committed meanwhile stays in the log until this has ended.
+ * @param file the one that the other threads have open
+ * @param copy the open descriptor of an empty file
+ * @param stopped begins with a byte that is set where the copy is not wanted any more
+ * @throws EvregError `unavailable` when it could not be made
+ */
+export async function copyData(
+  path: string,
+  file: FileId,
+  copy: number,
+  stopped: SharedArrayBuffer,
+): Promise<Copied> {
+  try {
+    const connection = ReadConnection.open({ path, file, key: undefined });
+    try {
+      return await connection.answer(async () => {
+        await Promise.resolve();
+        return copyPages(connection.read, path, copy, new Uint8Array(stopped));
+      });
+    } finally {
+      moveLog(connection.read);
+      connection.close();
+    }
+  } catch (error) {
+    throw backupFailure(error);
+  }
+}
+
+/** The log may be long by now. The thread that writes would move it with its next commit. */
+function moveLog(sql: SyncSql): void {
+  try {
+    sql.run("PRAGMA wal_checkpoint(PASSIVE)");
+  } catch {
+    // That thread does it then, or says why it cannot.
+  }
+}
+
+function copyPages(sql: SyncSql, path: string, copy: number, stopped: Uint8Array): Copied {
+  const pages = sql.value<number>("PRAGMA page_count");
+  mustHaveFreeSpace(path, pages * PAGE_BYTES);
+  const hash = createHash("sha256");
+  let bytes = 0;
+  let unsynced = 0;
+  for (let page = 1; page <= pages && Atomics.load(stopped, 0) === 0; page += PIECE_PAGES) {
+    const numbers = Array.from({ length: PIECE_PAGES }, (_, index) => page + index);
+    const piece = sql.joined(
+      `SELECT p.data AS bytes FROM list(?: page integer) AS l CROSS JOIN sqlite_dbpage AS p ON p.pgno = l.page`,
+      numbers,
+    );
+    // Serving the copy makes it a file with a log again.
+    if (page === 1) piece.set(WITHOUT_LOG, FORMAT_AT);
+    hash.update(piece);
+    writeFileSync(copy, piece);
+    bytes += piece.length;
+    unsynced += piece.length;
+    if (unsynced < SYNC_BYTES) continue;
+    unsynced = 0;
+    fdatasyncSync(copy);
+    mustHaveFreeSpace(path, sizeOf(logOf(path)));
+  }
+  return { bytes, sha256: hash.digest("hex") };
+}
+
+/** Checks the disk of the folder, where the copy is: the data file may be a link to another disk. */
+function mustHaveFreeSpace(path: string, bytes: number): void {
+  const left = freeBytesAt(path);
+  const needed = bytes + RESERVE_BYTES;
+  if (left >= needed) return;
+  const message = `There is no room for a copy of the data on its disk: ${left} bytes are free, and ${needed} are needed. Make room and try again; nothing was changed.`;
+  throw new EvregError("unavailable", message, { free: left, needed });
+}
