@@ -8,13 +8,6 @@ import type { Clock } from "../runtime/clock.ts";
 const FIRST_BYTE_MS = 250;
 
 export interface ConnectionLimits {
-  /**
-   * The longest time without a byte either way on a connection whose caller has to do something, such as to read its
-   * answer.
-   */
-  readonly idleTimeoutMs: number;
-  /** How often requests under way are looked for, whose idle timeout starts this much late at most. */
-  readonly checkEveryMs: number;
   /** How many may be open; more are refused. */
   readonly maxConnections: number;
   /** How many one address may have, unless it is this machine's own. */
@@ -36,7 +29,6 @@ export class Connections {
   readonly #ofAddress = new Map<string | undefined, number>();
   /** Those on which requests come: of an encrypted one, the upper side once its handshake is done. */
   readonly #open = new Set<Socket>();
-  #idleCheck: NodeJS.Timeout | undefined;
   /** Whether each connection ends with the answer it is waiting for. */
   isClosing = false;
   #closed: Promise<void> | undefined;
@@ -78,30 +70,8 @@ export class Connections {
   }
 
   #opened(socket: Socket): void {
-    socket.setTimeout(this.#limits.idleTimeoutMs);
     this.#open.add(socket);
-    this.#idleCheck ??= setInterval(() => this.#limitIdle(), this.#limits.checkEveryMs).unref();
-    socket.on("close", () => {
-      this.#open.delete(socket);
-      if (this.#open.size > 0) return;
-      clearInterval(this.#idleCheck);
-      this.#idleCheck = undefined;
-    });
-  }
-
-  /**
-   * Starts the idle timeout of connections with a request under way. With one that node starts for every request, each read
-   * and write would set its timer anew: 4 % of what a publish costs here. Between requests, node's timeout for keep-alive
-   * runs. Who has sent a whole request waits for its answer however long that takes.
-   */
-  #limitIdle(): void {
-    for (const socket of this.#open) {
-      const answer = currentAnswer(socket);
-      if (answer === undefined || answer.writableFinished) continue;
-      const isOwed = answer.req.complete && !answer.headersSent;
-      const timeoutMs = isOwed ? 0 : this.#limits.idleTimeoutMs;
-      if ((socket.timeout ?? 0) !== timeoutMs) socket.setTimeout(timeoutMs);
-    }
+    socket.on("close", () => this.#open.delete(socket));
   }
 
   /** See `HttpListener.close`. */

@@ -165,26 +165,33 @@ async function writeAsTaken(
     for await (const chunk of chunks) {
       for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
         if (response.destroyed) return;
-        if (!response.write(chunk.subarray(at, at + PIECE_BYTES))) await untilTaken(response, clock);
+        await untilTaken(response, clock, chunk.subarray(at, at + PIECE_BYTES));
       }
     }
-    response.end();
+    end(response, clock);
   } catch {
     response.destroy();
   }
 }
 
-function untilTaken(response: ServerResponse, clock: Clock): Promise<void> {
+/** @param piece what is to be written; without it, what was written before is to be taken */
+function untilTaken(response: ServerResponse, clock: Clock, piece?: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       cancel();
-      response.off("drain", done).off("close", done);
+      response.off("close", done);
       resolve();
     };
-    // Node's own timeout for silent connections may take twice as long.
     const cancel = clock.setTimer(() => response.destroy(), STALLED_MS);
-    response.on("drain", done).on("close", done);
+    response.on("close", done);
+    if (piece !== undefined) response.write(piece, done);
   });
+}
+
+function end(response: ServerResponse, clock: Clock, body?: string | Uint8Array): void {
+  response.end(body);
+  // Of a small answer the system has nearly always taken all by now.
+  if (response.writableLength > 0) void untilTaken(response, clock);
 }
 
 /** What nginx calls a request whose client left; it is only ever in the log. */
@@ -260,9 +267,10 @@ export class Responder {
     nodeResponse.writeHead(status, "", headers);
     if (method === "HEAD") nodeResponse.end();
     // The body goes in one write with the headers.
-    else if (typeof body === "string") nodeResponse.end(body);
-    else if (!isByteStream(body) && body.length === 1 && bytes <= PIECE_BYTES) nodeResponse.end(body[0]);
-    else void writeAsTaken(nodeResponse, isByteStream(body) ? body.chunks : body, this.#clock);
+    else if (bytes <= PIECE_BYTES && typeof body === "string") end(nodeResponse, this.#clock, body);
+    else if (bytes <= PIECE_BYTES && !isByteStream(body) && body.length === 1) {
+      end(nodeResponse, this.#clock, body[0]);
+    } else void writeAsTaken(nodeResponse, isByteStream(body) ? body.chunks : chunksOf(body), this.#clock);
     return ANSWERED;
   }
 }

@@ -72,7 +72,7 @@ export interface HttpLimits extends ConnectionLimits {
   readonly requestTimeoutMs: number;
   /** The time between two requests of one connection. */
   readonly keepAliveTimeoutMs: number;
-  /** How often the first two are checked as well; they end this much late at most. */
+  /** How often the first two are checked; they end this much late at most. */
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
 }
@@ -81,7 +81,6 @@ const HTTP_LIMITS: HttpLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   keepAliveTimeoutMs: 10_000,
-  idleTimeoutMs: 60_000,
   checkEveryMs: 1_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 4_096,

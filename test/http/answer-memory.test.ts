@@ -196,4 +196,25 @@ describe("over HTTP", () => {
     stuck.destroy();
     await expect.poll(() => statusOf(list)).toBe(200);
   });
+
+  test("a caller that takes nothing for a minute is cut off, also where each answer is small", async () => {
+    const cutClock = new ManualClock();
+    const get = await filled({ clock: cutClock });
+    const large = await unread(/Bearer (\S+)/.exec(get("/"))![1]!);
+    const small = await RawConnection.open(harness!.port);
+    small.stopReading();
+    let isCut = false;
+    void small.closed().then(() => (isCut = true));
+    const asksOn = async (): Promise<boolean> => {
+      small.send(get("/openapi.json").repeat(10));
+      await new Promise(setImmediate);
+      await cutClock.advance(60_000);
+      return isCut;
+    };
+    // The answers to some hundreds are more than the system holds for a connection.
+    await expect.poll(asksOn, { timeout: 20_000, interval: 5 }).toBe(true);
+    large.startReading();
+    await large.closed();
+    expect(large.pending.endsWith("0\r\n\r\n")).toBe(false);
+  });
 });

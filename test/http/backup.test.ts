@@ -13,7 +13,7 @@ const stopping = new AbortController();
 beforeAll(async () => {
   harness = await startHarness({
     stopping: stopping.signal,
-    http: { idleTimeoutMs: 300, checkEveryMs: 10 },
+    http: { headersTimeoutMs: 300, requestTimeoutMs: 300, checkEveryMs: 10 },
     around: (evreg) => ({
       backup(signal) {
         started.resolve(signal);
@@ -24,11 +24,8 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-/** A connection that is kept could be cut as an idle one just when it is used again. */
-const headers = { connection: "close" };
-
 const get = async (from = harness): Promise<Got> =>
-  from.ask("GET /v1/backup", { token: await from.token("admin"), headers });
+  from.ask("GET /v1/backup", { token: await from.token("admin") });
 
 test("a backup describes itself in headers, and is logged", async () => {
   const { status, headers: described, bytes } = await get();
@@ -52,7 +49,7 @@ test("the connection of a backup is kept while it is made, where an idle one is 
   // A connection that is as old by then, on which nothing is asked, has been cut when this ends.
   for (let round = 0; round < 2; round += 1) {
     const idle = connectSocket(harness.port, "127.0.0.1");
-    await new Promise((resolve) => idle.on("error", resolve).on("close", resolve));
+    await new Promise((resolve) => idle.on("error", resolve).on("close", resolve).resume());
   }
   made.resolve();
   expect((await asked).status).toBe(200);
