@@ -23,60 +23,47 @@ const MAX_READ_BYTES = 16 * 1_024;
 const MAX_INFORMATIONAL = 16;
 
 /**
- * One request and its answer. It is settled as soon as 1 KiB of the answer is there or the answer is complete, and ended when
- * the connection is free again or gone. It can be aborted at any time, also while the connection is made.
+ * One request and its answer. It ends when the answer is complete, or enough of it was read. It can be aborted at any time, also
+ * while the connection is made.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  readonly #settle: (result: SendResult) => void;
-  readonly #ended: (connection: HandlerConnection | undefined, isReusable: boolean) => void;
+  readonly #ended: (result: SendResult, isReusable: boolean) => void;
+  readonly #connection: HandlerConnection;
   readonly #keepsHeaders: boolean;
   readonly #chunks: Buffer[] = [];
   #readBytes = 0;
   #informational = 0;
   #answer: { statusCode: number; retryAfter?: string; headers?: Record<string, string> } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  #connection: HandlerConnection | undefined;
   /** The times of the connection, where it was made for this request. */
   #timing: ConnectionTimes | undefined;
   #writtenAtMs = 0;
-  #isSettled = false;
   #isEnded = false;
 
   /**
-   * @param settle called once, with the result
-   * @param ended called once, when nothing more is read or written, with the connection if it has got one, and whether that
-   * may be reused
+   * @param connection that it goes over
+   * @param ended called once, with the result, and with whether the connection may be reused
    * @param keepsHeaders whether the result has the answer's headers
    */
   constructor(
-    settle: (result: SendResult) => void,
-    ended: (connection: HandlerConnection | undefined, isReusable: boolean) => void,
+    connection: HandlerConnection,
+    ended: (result: SendResult, isReusable: boolean) => void,
     keepsHeaders = false,
   ) {
-    this.#settle = settle;
+    this.#connection = connection;
     this.#ended = ended;
     this.#keepsHeaders = keepsHeaders;
   }
 
-  get isEnded(): boolean {
-    return this.#isEnded;
-  }
-
-  /** It is about to be sent over this one. */
-  carriedBy(connection: HandlerConnection): void {
-    this.#connection = connection;
-  }
-
-  /** Ends it, as `errorCode` unless it is settled already. */
+  /** Ends it, as `errorCode` unless there is as much of an answer as is stored. */
   abort(errorCode: AttemptErrorCode = "interrupted"): void {
     if (this.#isEnded) return;
-    this.#result({ errorCode });
-    this.#drop();
+    this.#end(this.#hasEnough ? this.#answered(true) : { errorCode }, false);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    this.#timing = this.#connection?.takeTiming();
+    this.#timing = this.#connection.takeTiming();
     if (this.#timing !== undefined) this.#writtenAtMs = performance.now();
   }
 
@@ -103,45 +90,38 @@ export class Exchange implements Dispatcher.DispatchHandler {
     // Copied, as the chunk may be a small part of a large buffer.
     if (missing > 0) this.#chunks.push(Buffer.from(chunk.subarray(0, missing)));
     this.#readBytes += chunk.byteLength;
-    if (this.#readBytes > DELIVERY_LIMITS.responseBytes) this.#answered(true);
-    if (this.#readBytes > MAX_READ_BYTES) this.#drop();
+    if (this.#readBytes > MAX_READ_BYTES) this.abort();
   }
 
   onResponseEnd(): void {
-    this.#answered(false);
-    this.#end(true);
+    this.#end(this.#answered(this.#hasEnough), true);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#hasEnough) return this.abort();
     const errorCode = attemptErrorCode(error);
     const tlsReason = errorCode === "tls_failed" ? { tlsReason: tlsReasonOf(error) } : {};
     const refusal = error instanceof EvregError ? { refusal: error.message } : {};
-    this.#result({ errorCode, ...tlsReason, ...refusal });
-    this.#end(false);
+    this.#end({ errorCode, ...tlsReason, ...refusal }, false);
   }
 
-  #answered(cut: boolean): void {
-    if (this.#answer === undefined) return this.#result({ errorCode: "protocol_error" });
+  /** Whether more was read than is stored: what becomes of the rest makes no difference. */
+  get #hasEnough(): boolean {
+    return this.#readBytes > DELIVERY_LIMITS.responseBytes;
+  }
+
+  #answered(cut: boolean): SendResult {
+    if (this.#answer === undefined) return { errorCode: "protocol_error" };
     const response = responseText(Buffer.concat(this.#chunks), cut);
-    this.#result({ ...this.#answer, ...(response === undefined ? {} : { response }) });
+    return { ...this.#answer, ...(response === undefined ? {} : { response }) };
   }
 
-  #result(result: SendResult): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
-    this.#settle(this.#timing === undefined ? result : { ...result, connection: this.#timing });
-  }
-
-  #drop(): void {
-    // The rest of what has been read already is not to be parsed.
-    this.#controller?.abort(new Error("no longer wanted"));
-    this.#end(false);
-  }
-
-  #end(isReusable: boolean): void {
+  #end(result: SendResult, isReusable: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#ended(this.#connection, isReusable);
+    // The rest of what has been read already is not to be parsed.
+    if (!isReusable) this.#controller?.abort(new Error("no longer wanted"));
+    this.#ended(this.#timing === undefined ? result : { ...result, connection: this.#timing }, isReusable);
   }
 }
 
@@ -194,7 +174,6 @@ export class HandlerConnection {
 
   dispatch(request: Dispatcher.DispatchOptions, exchange: Exchange): void {
     this.#exchange = exchange;
-    exchange.carriedBy(this);
     this.#client.dispatch(request, exchange);
   }
 

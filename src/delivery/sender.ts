@@ -1,6 +1,6 @@
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
 import { LRUCache } from "lru-cache";
-import { buildConnector, type Client, type Dispatcher } from "undici";
+import { buildConnector, type Client } from "undici";
 import { literalAddress } from "../domain/handler-url.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type AddressGuard, notAllowed } from "./address-guard.ts";
@@ -24,8 +24,6 @@ interface SenderOptions {
   readonly allowHttp: boolean;
   /** One deadline over look-up, connecting, headers and body. The first two have no longer, whatever a request is given. */
   readonly timeoutMs: number;
-  /** How many connections to one origin there may be. With fewer than attempts, handlers that hang could take them all. */
-  readonly maxPerOrigin: number;
   readonly keepAliveMs?: number;
   /** How long a connection may be reused, however busy it is. */
   readonly lifeMs?: number;
@@ -99,14 +97,15 @@ export class Sender {
     }
     const { origin, path } = destination;
     const pool = this.#poolOf(destination);
-    const ended = (connection: HandlerConnection | undefined, isReusable: boolean): void => {
+    const connection = pool.take();
+    const ended = (result: SendResult, isReusable: boolean): void => {
       cancelTimeout();
-      pool.ended(connection, isReusable);
+      pool.release(connection, isReusable, () => done(result));
     };
-    const exchange = new Exchange(done, ended, keepsHeaders);
+    const exchange = new Exchange(connection, ended, keepsHeaders);
     const cancelTimeout = this.#options.clock.setTimer(() => exchange.abort("timeout"), timeoutMs);
     try {
-      pool.send({ origin, path, method: "POST", headers, body }, exchange);
+      connection.dispatch({ origin, path, method: "POST", headers, body }, exchange);
     } catch (error) {
       exchange.abort(attemptErrorCode(error));
     }
@@ -122,11 +121,10 @@ export class Sender {
     const { origin } = destination;
     const existing = this.#pools.get(origin);
     if (existing !== undefined) return existing;
-    const { maxPerOrigin, lifeMs = LIFE_MS } = this.#options;
+    const { lifeMs = LIFE_MS } = this.#options;
     const connect = this.#connectorTo(destination);
     const pool = new OriginPool({
       open: (onClosed) => new HandlerConnection(origin, connect, this.#clientOptions, onClosed),
-      maxConnections: maxPerOrigin,
       lifeMs,
       onEmpty: () => {
         if (this.#pools.get(origin) === pool) this.#pools.delete(origin);
@@ -162,77 +160,55 @@ export class Sender {
 
 interface PoolOptions {
   readonly open: (onClosed: () => void) => HandlerConnection;
-  readonly maxConnections: number;
   readonly lifeMs: number;
-  /** Called when it has neither connections nor requests. */
+  /** Called when it has no connections any more. */
   readonly onEmpty: () => void;
 }
 
 /**
- * The connections to one origin; each carries one request at a time. They are pooled here and not by undici, whose pool
- * searches all of an origin's for each request, does not report which one carries it, and stays for ever once it had to
- * queue a request for an origin that cannot be reached.
+ * The connections to one origin; each carries one request at a time, and so there are no more than requests at once. They are
+ * pooled here and not by undici, whose pool searches all of an origin's for each request, does not report which one carries it,
+ * and stays for ever once it had to queue a request for an origin that cannot be reached.
  */
 class OriginPool {
   readonly #options: PoolOptions;
   readonly #all = new Set<HandlerConnection>();
   /** The one that was used last is used next, so that the others come to be closed. */
   readonly #idle: HandlerConnection[] = [];
-  /** Connections that are free after a turn, see `afterTurn`. */
-  #ending = 0;
-  readonly #waiting: (readonly [Dispatcher.DispatchOptions, Exchange])[] = [];
 
   constructor(options: PoolOptions) {
     this.#options = options;
   }
 
-  /** Sends over a connection that is free or is made; with as many as there may be, over the next that is free. */
-  send(request: Dispatcher.DispatchOptions, exchange: Exchange): void {
-    // One that is about to be free is there sooner than a new one.
-    const isWorthWaiting = this.#waiting.length < this.#ending;
-    const connection = isWorthWaiting ? this.#takeIdle() : this.#take();
-    if (connection === undefined) this.#waiting.push([request, exchange]);
-    else connection.dispatch(request, exchange);
-  }
-
-  /** Takes the connection back after each exchange; one that has not ended well costs its connection. */
-  ended(connection: HandlerConnection | undefined, isReusable: boolean): void {
-    // One that still waited has none.
-    if (connection === undefined || !this.#all.has(connection)) return;
-    connection.release();
-    if (!isReusable) {
-      this.#discard(connection);
-      this.#dispatchNext();
-      return;
-    }
-    this.#ending += 1;
-    afterTurn(() => {
-      this.#ending -= 1;
-      // Otherwise it has closed meanwhile; whoever waits for it gets another.
-      if (this.#all.has(connection)) {
-        if (this.#isUsable(connection)) this.#idle.push(connection);
-        else this.#discard(connection);
-      }
-      this.#dispatchNext();
-    });
-  }
-
-  close(): void {
-    for (const [, exchange] of this.#waiting) exchange.abort();
-    for (const connection of this.#all) this.#discard(connection);
-    this.#dispatchNext();
-  }
-
-  #take(): HandlerConnection | undefined {
-    return this.#takeIdle() ?? (this.#all.size < this.#options.maxConnections ? this.#open() : undefined);
-  }
-
-  #takeIdle(): HandlerConnection | undefined {
+  /** One that is free, or a new one; to be followed by `release`. */
+  take(): HandlerConnection {
     for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
       if (this.#isUsable(idle)) return idle;
       this.#discard(idle);
     }
-    return undefined;
+    return this.#open();
+  }
+
+  /**
+   * Takes a connection back after an exchange; one that has not ended well costs its connection.
+   * @param done called once it is free or gone: what is sent next may then go over it
+   */
+  release(connection: HandlerConnection, isReusable: boolean, done: () => void): void {
+    connection.release();
+    if (!isReusable) {
+      this.#discard(connection);
+      return done();
+    }
+    afterTurn(() => {
+      // It may have closed meanwhile.
+      if (!this.#isUsable(connection)) this.#discard(connection);
+      else if (this.#all.has(connection)) this.#idle.push(connection);
+      done();
+    });
+  }
+
+  close(): void {
+    for (const connection of this.#all) this.#discard(connection);
   }
 
   #isUsable(connection: HandlerConnection): boolean {
@@ -244,27 +220,15 @@ class OriginPool {
       const index = this.#idle.indexOf(connection);
       if (index !== -1) this.#idle.splice(index, 1);
       this.#discard(connection);
-      this.#evictUnused();
     });
     this.#all.add(connection);
     return connection;
   }
 
   #discard(connection: HandlerConnection): void {
-    this.#all.delete(connection);
+    if (!this.#all.delete(connection)) return;
     connection.destroy();
-  }
-
-  #dispatchNext(): void {
-    const waiting = this.#waiting;
-    while (waiting[0]?.[1].isEnded === true) waiting.shift();
-    const connection = waiting.length === 0 ? undefined : this.#take();
-    if (connection !== undefined) connection.dispatch(...waiting.shift()!);
-    this.#evictUnused();
-  }
-
-  #evictUnused(): void {
-    if (this.#all.size === 0 && this.#waiting.length === 0) this.#options.onEmpty();
+    if (this.#all.size === 0) this.#options.onEmpty();
   }
 }
 

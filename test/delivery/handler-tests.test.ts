@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { HandlerTests, MAX_TESTS } from "../../src/delivery/handler-tests.ts";
+import { HandlerTests } from "../../src/delivery/handler-tests.ts";
 import { RequestBuilder } from "../../src/delivery/attempt.ts";
 import { trusting } from "../../src/delivery/sender.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
@@ -17,7 +17,6 @@ function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerT
     allowNetworks,
     resolve: names({ "handler.test": ["127.0.0.1"] }),
     secureContext: trusting(TEST_CERTIFICATE),
-    maxPerOrigin: MAX_TESTS,
     lifeMs: 0,
   });
   const requests = new RequestBuilder("test");

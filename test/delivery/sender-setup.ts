@@ -31,7 +31,6 @@ export function newSender({ allowNetworks, ownAddresses, resolve, ...options }: 
   return new Sender({
     clock: systemClock,
     timeoutMs: 5_000,
-    maxPerOrigin: 64,
     allowHttp: true,
     ...options,
     guard,
