@@ -1,22 +1,15 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { flagValue, numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
+import { textFlag } from "../cli/flags.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { execute, forwardTo, type LocalAttempt, localUrl } from "../cli/listen/attempts.ts";
-import { listen, listenReport, replaySince } from "../cli/listen/listen.ts";
+import { listen, listenReport } from "../cli/listen/listen.ts";
 import { nameOf, noteOthers, subscriptionsFor } from "../cli/listen/subscriptions.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import { durationRange } from "../domain/formats.ts";
-import { PULL_LIMITS } from "../domain/pull.ts";
-import { DURATION } from "../model/value-kinds.ts";
 import { systemClock } from "../runtime/clock.ts";
 
-/** Short, so that what a listener had that was killed comes again soon. */
-const LEASE = "15s";
-const LEASE_RANGE = { minimum: PULL_LIMITS.leaseMinMs, maximum: PULL_LIMITS.leaseMaxMs };
-const CONCURRENCY = 4;
 /** Supervisors kill some ten seconds after they ask for the end. */
 const GRACE_MS = 5_000;
 
@@ -34,7 +27,6 @@ It needs a token with the scopes listen and read, or one that may write.`;
   static override examples = examples("evreg listen", {
     "Forward events to a program on this machine":
       "evreg listen --action order.created --forward-to localhost:3000/hooks",
-    "Also those of the last hour": "evreg listen --action order.created --since 1h --forward-to 3000",
     "Run a command for each": "evreg listen --action order.created --exec 'jq .id'",
   });
   static override flags = {
@@ -56,44 +48,26 @@ It needs a token with the scopes listen and read, or one that may write.`;
       exclusive: ["print"],
     }),
     print: Flags.boolean({ summary: "Show each with its payload. The default." }),
-    since: timeFlag({
-      summary: "Begin with what was published from this time on: 1h, 2d, a date or ISO 8601.",
-    }),
     application: textFlag("The subscribing application (default: that of the token, else listen).", "NAME"),
     subscription: textFlag("Name of the subscription (default: listen-USER@HOST).", "NAME"),
-    ordered: Flags.boolean({ summary: "One at a time, in the order in which they were published." }),
-    concurrency: numberFlag(
-      `Most events under way at a time, 1 to ${PULL_LIMITS.claimMax} (default ${CONCURRENCY}).`,
-      { min: 1, max: PULL_LIMITS.claimMax },
-    ),
-    lease: textFlag(
-      `How long it may be silent before what it has comes again, ${durationRange(LEASE_RANGE)} (default ${LEASE}).`,
-      "DURATION",
-    ),
-    max: numberFlag("End after so many events.", { min: 1 }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Listen);
-    const { concurrency = CONCURRENCY, max, since, application, subscription, ordered } = flags;
+    const { application, subscription, action: actions = ["*"] } = flags;
     if (flags.exec?.trim() === "") throw usageError("--exec: name the command to run for each event.");
-    const leaseMs = flagValue("lease", flags.lease ?? LEASE, DURATION, LEASE_RANGE);
     const { attempt, what } = attemptOf(flags["forward-to"], flags.exec);
     const output = this.outputFor(flags);
     const prints = flags["forward-to"] === undefined && flags.exec === undefined;
     const report = listenReport(output, prints, () => systemClock.now());
     const signal = interruption();
-    const actions = flags.action ?? ["*"];
     await this.withTarget(
       flags,
       async (evreg) => {
-        const wanted = { application, subscription, actions, ordered };
-        const subscriptions = await subscriptionsFor(evreg, wanted);
+        const subscriptions = await subscriptionsFor(evreg, { application, subscription, actions });
         await noteOthers(evreg, subscriptions);
-        if (since !== undefined) await replaySince(evreg, subscriptions, since);
         note(`Listening: ${subscriptions.map(nameOf).join(", ")}. ${what}`);
-        const taking = { concurrency, leaseMs, signal, graceMs: GRACE_MS, max };
-        await listen(evreg, subscriptions, { attempt, report, ...taking });
+        await listen(evreg, subscriptions, { attempt, report, signal, graceMs: GRACE_MS });
       },
       { serverFor: "listen" },
     );

@@ -15,14 +15,15 @@ import { type Cell, type Color, streamLine } from "../io/table.ts";
 export interface ListenOptions {
   readonly attempt: LocalAttempt;
   readonly report: ListenReport;
-  readonly concurrency: number;
-  readonly leaseMs: number;
   /** Ends it: what is under way is waited for, but no longer than the grace, and then goes back. */
   readonly signal: AbortSignal;
   readonly graceMs: number;
-  /** Ends after so many events. */
-  readonly max: number | undefined;
 }
+
+/** Short, so that what a listener had that was killed comes again soon. */
+const LEASE_MS = 15_000;
+/** Events under way at a time, of one subscription. */
+const CONCURRENCY = 4;
 
 const UNAUTHORIZED = 401;
 
@@ -30,7 +31,7 @@ const UNAUTHORIZED = 401;
 export async function listen(
   evreg: Evreg,
   subscriptions: readonly Subscription[],
-  { attempt, report, concurrency, leaseMs, signal, graceMs, max = Infinity }: ListenOptions,
+  { attempt, report, signal, graceMs }: ListenOptions,
 ): Promise<void> {
   const ending = new AbortController();
   /** Aborted when what is still under way goes back. */
@@ -42,9 +43,6 @@ export async function listen(
   };
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
-  /** Aborted when no more is to be taken, and what is under way has its time. */
-  const full = new AbortController();
-  let begun = 0;
   let failure: unknown;
   const connection = connectionNotes();
   const notes = new Set<string>();
@@ -75,15 +73,13 @@ export async function listen(
   const take = async (subscription: Subscription): Promise<void> => {
     const running = new Set<Promise<void>>();
     const options = {
-      concurrency,
-      leaseMs,
+      concurrency: CONCURRENCY,
+      leaseMs: LEASE_MS,
       consumer: listenerName(),
-      signal: AbortSignal.any([ending.signal, full.signal]),
+      signal: ending.signal,
       disconnected: connection.lost,
     };
     for await (const delivery of consume(evreg, subscription.rowid, options)) {
-      begun += 1;
-      if (begun >= max) full.abort();
       const work = handle(delivery, subscription);
       running.add(work);
       void work.then(
@@ -99,7 +95,7 @@ export async function listen(
     await Promise.allSettled(running);
   };
   try {
-    await Promise.all(subscriptions.map((one) => take(one).finally(() => full.abort())));
+    await Promise.all(subscriptions.map((one) => take(one).finally(end)));
   } finally {
     clearTimeout(graceTimer);
     signal.removeEventListener("abort", end);
@@ -129,22 +125,6 @@ function connectionNotes() {
       isLost = false;
     },
   };
-}
-
-/** Has the server send what was published since then and has no delivery yet. */
-export async function replaySince(
-  evreg: Evreg,
-  subscriptions: readonly Subscription[],
-  from: string,
-): Promise<void> {
-  for (const subscription of subscriptions) {
-    try {
-      await evreg.replays.start(subscription.rowid, { from, status: "missed" });
-    } catch (error) {
-      if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
-      note(`A replay for ${nameOf(subscription)} runs already, so --since starts no other.`);
-    }
-  }
 }
 
 const ACTION_CELLS = 20;

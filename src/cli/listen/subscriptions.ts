@@ -20,7 +20,6 @@ export interface Listened {
   readonly application?: string | undefined;
   readonly subscription?: string | undefined;
   readonly actions: readonly string[];
-  readonly ordered: boolean;
 }
 
 /** Who listens, as attempts and the name of its subscription show it. */
@@ -46,9 +45,9 @@ export async function subscriptionsFor(evreg: Evreg, listened: Listened): Promis
   const named = await listNamed(evreg, application, subscription);
   const subscriptions: Subscription[] = [];
   for (const action of new Set(listened.actions)) {
-    const wanted = { application, subscription, action, ordered: listened.ordered };
+    const wanted = { application, subscription, action };
     const one = named.find((known) => known.action === action) ?? (await make(evreg, wanted));
-    mustFit(one, wanted);
+    mustFit(one);
     subscriptions.push(one);
   }
   return subscriptions;
@@ -78,7 +77,7 @@ async function applicationOf(evreg: Evreg): Promise<string> {
   return [...own][0] ?? APPLICATION;
 }
 
-type Wanted = Pick<Subscription, "application" | "subscription" | "action" | "ordered">;
+type Wanted = Pick<Subscription, "application" | "subscription" | "action">;
 
 async function make({ subscriptions }: Evreg, wanted: Wanted): Promise<Subscription> {
   const input = {
@@ -102,15 +101,10 @@ async function make({ subscriptions }: Evreg, wanted: Wanted): Promise<Subscript
   }
 }
 
-function mustFit(subscription: Subscription, { ordered }: Wanted): void {
+function mustFit(subscription: Subscription): void {
   if (subscription.mode !== "pull") {
     throw usageError(
       `The subscription ${nameOf(subscription)} has a handler; give another name with --subscription.`,
-    );
-  }
-  if (ordered && !subscription.ordered) {
-    throw usageError(
-      `The subscription ${nameOf(subscription)} is not ordered; give another name with --subscription, or change it: ${nextCommand(`subscriptions update ${subscription.rowid} --ordered`)}.`,
     );
   }
   if (!subscription.active) {
