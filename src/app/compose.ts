@@ -184,7 +184,7 @@ export function storeBegins(): Promise<void> {
   return nextTurn();
 }
 
-/** What makes text of them is loaded by servers at their start, and by the one command that needs it. */
+/** What makes text of them is loaded by servers at their start; commands do not need it. */
 function metricsOf(sources: MetricSources): () => Promise<string> {
   let loading: Promise<{ metrics(): Promise<string> }> | undefined;
   return async () => {

@@ -45,12 +45,6 @@ export const targetFlags = {
   }),
 };
 
-/** Commands that write a text have these: it goes to stdout or into a file. */
-export const outputFileFlags = {
-  "output-file": textFlag("Write into this file.", "FILE", { char: "o" }),
-  force: Flags.boolean({ summary: "Replace another file that is there.", dependsOn: ["output-file"] }),
-};
-
 /** An argument that must be there. Arguments never come from stdin, unless they are `-` and the command says so. */
 export function textArg(description: string) {
   return Args.string({ description, required: true, ignoreStdin: true });
@@ -83,7 +77,6 @@ interface FlagSettings {
   readonly helpValue?: string;
   readonly helpGroup?: string;
   readonly aliases?: string[];
-  readonly char?: "o";
   readonly exclusive?: string[];
   readonly dependsOn?: string[];
 }

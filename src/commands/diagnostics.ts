@@ -144,21 +144,6 @@ export class Whoami extends TargetCommand {
   }
 }
 
-export class Metrics extends TargetCommand {
-  static override summary = "Print the server's metrics in the format of Prometheus.";
-  static override description =
-    "Without a server, on a data folder itself, only the backlog tells of more than this moment. With --json the text is the member `data`.";
-  static override examples = examples("evreg metrics", {
-    "How much waits to be delivered": "evreg metrics | grep ^evreg_backlog",
-  });
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(Metrics);
-    const text = await this.withTarget(flags, (evreg) => evreg.metrics());
-    await this.outputFor(flags).plain(text);
-  }
-}
-
 export class StatsCommand extends TargetCommand {
   static override summary = "Show what happened in the last minutes, hours or days.";
   static override description =

@@ -1,18 +1,18 @@
 import { Args, Flags } from "@oclif/core";
-import { choiceFlag, outputFileFlags, textFlag } from "../cli/flags.ts";
+import { choiceFlag, textFlag } from "../cli/flags.ts";
 import { BaseCommand, examples, TargetCommand } from "../cli/base-command.ts";
-import type { Output } from "../cli/io/output.ts";
-import type { ExportTarget } from "../cli/registry/export.ts";
+import { type Output, writeOut } from "../cli/io/output.ts";
+import type { ExportFormat } from "../cli/registry/export.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 
 export class Apply extends TargetCommand {
   static override summary = "Make actions and subscriptions as files declare them.";
   static override description = `The files hold lists of actions and subscriptions, as YAML or JSON; evreg export writes what there is in that form. First all of them are checked, then the plan is shown: + is created, ~ changed, - deleted, ! a schema that would break someone. With a ! nothing is done, and the exit code is 5. What is as declared is left alone, so the same command again does nothing.
 
-What a file leaves out of a record gets the default of a new one. Only active of a subscription, and deprecated, retired and successor of an action stay as they are. Secrets are never in files: that of a created subscription is shown once, on the terminal or in --secrets-file.`;
+What a file leaves out of a record gets the default of a new one. Only active of a subscription, and deprecated, retired and successor of an action stay as they are. Secrets are never in files: that of a created subscription is shown once, on a terminal or with --json; later, subscriptions rotate-secret makes another.`;
   static override examples = examples({
     "What would change": "evreg apply -f registry/ --dry-run",
-    "Change it, from a script": "evreg apply -f registry/ --secrets-file secrets.ndjson",
+    "Change it, from a script": "evreg apply -f registry/ --json > applied.json",
     "And delete the subscriptions that no file declares any more": "evreg apply -f registry/ --prune",
     "From one server to another":
       "evreg export --url https://staging.example.com | evreg apply -f - --dry-run",
@@ -27,19 +27,11 @@ What a file leaves out of a record gets the default of a new one. Only active of
       multipleNonGreedy: true,
     }),
     "dry-run": Flags.boolean({ summary: "Show the plan, and do nothing.", default: false }),
-    "exit-code": Flags.boolean({
-      summary: "End with exit code 7 where the plan is not empty.",
-      dependsOn: ["dry-run"],
-    }),
     prune: Flags.boolean({
       summary:
         "Delete the subscriptions that no file declares, of the applications that the files name. Asks first.",
     }),
     yes: Flags.boolean({ summary: "Delete without asking.", dependsOn: ["prune"] }),
-    "secrets-file": textFlag(
-      "Add the secret of each created subscription to this file, one JSON record a line (mode 0600), or - to the output.",
-      "FILE|-",
-    ),
     compatibility: choiceFlag("none: apply schemas that break someone as well (scope admin).", ["none"]),
   };
 
@@ -54,11 +46,9 @@ What a file leaves out of a record gets the default of a new one. Only active of
     const { "dry-run": dryRun, prune, yes } = flags;
     const options = {
       dryRun,
-      exitCode: flags["exit-code"],
       prune,
       yes,
       force: flags.compatibility === "none",
-      secretsFile: flags["secrets-file"],
       output: this.outputFor(flags),
     };
     return this.withTarget(flags, (evreg) => apply(evreg, declared, options), {
@@ -67,28 +57,20 @@ What a file leaves out of a record gets the default of a new one. Only active of
   }
 }
 
-/** Where a registry file goes, and in which form. */
-function targetOf(
-  { format }: Output,
-  {
-    "output-file": path = "-",
-    force,
-  }: { readonly "output-file"?: string | undefined; readonly force: boolean },
-): ExportTarget {
+function formatOf({ format }: Output): ExportFormat {
   if (format === "jsonl") throw usageError("A registry file is one document: YAML, or JSON with --json.");
-  return { format: format === "json" ? "json" : "yaml", path, force };
+  return format === "json" ? "json" : "yaml";
 }
 
 export class Export extends TargetCommand {
-  static override summary = "Write actions and subscriptions to files that evreg apply can read.";
+  static override summary = "Write actions and subscriptions as a file that evreg apply can read.";
   static override description =
     "As YAML, or as JSON with --json. Default values are left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
   static override examples = examples({
     "To look at": "evreg export",
-    "One application, into a file": "evreg export --application shop -o shop.yaml",
+    "One application, into a file": "evreg export --application shop > shop.yaml",
   });
   static override flags = {
-    ...outputFileFlags,
     application: Flags.string({
       summary: "Only the actions this application owns, and its subscriptions.",
       helpValue: "NAME",
@@ -97,31 +79,30 @@ export class Export extends TargetCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Export);
-    const target = targetOf(this.outputFor(flags), flags);
+    const format = formatOf(this.outputFor(flags));
     const { application } = flags;
-    const { exported, registryOf, writeRegistry } = await import("../cli/registry/export.ts");
+    const { exported, exportText, registryOf } = await import("../cli/registry/export.ts");
     const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, application));
-    await writeRegistry(exported(registry), target);
+    await writeOut(exportText(exported(registry), format));
   }
 }
 
 export class Import extends BaseCommand {
-  static override summary = "Make registry files of what an OpenAPI or AsyncAPI document declares.";
-  static override description = `Reads the webhooks of an OpenAPI 3.1 document or the messages of an AsyncAPI 3 one, as YAML or JSON, and writes their actions as files that evreg apply reads. Nothing is applied: look at them first.
+  static override summary = "Make a registry file of what an OpenAPI or AsyncAPI document declares.";
+  static override description = `Reads the webhooks of an OpenAPI 3.1 document or the messages of an AsyncAPI 3 one, as YAML or JSON, and writes their actions as a file that evreg apply reads. Nothing is applied: look at it first.
 
 Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. stderr says with its line what is changed or checks nothing. A message whose schema would not mean the same is left out, and the exit code is 7.`;
   static override examples = examples({
     "To look at": "evreg import openapi.yaml --application shop",
     "Into the folder of the registry, and what that would change":
-      "evreg import openapi.yaml --application shop -o registry/shop.yaml && evreg apply -f registry --dry-run",
+      "evreg import openapi.yaml --application shop > registry/shop.yaml; evreg apply -f registry --dry-run",
     "With names such as github.issues-opened":
-      "evreg import api.github.com.json --application github --prefix github -o github.yaml",
+      "evreg import api.github.com.json --application github --prefix github > github.yaml",
   });
   static override args = {
     file: Args.string({ description: "The document; - for stdin.", required: true, ignoreStdin: true }),
   };
   static override flags = {
-    ...outputFileFlags,
     application: textFlag("The application that owns the actions (default: the document's title).", "NAME"),
     prefix: textFlag("What each action's name begins with, before a dot.", "NAME"),
   };
@@ -129,9 +110,9 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Import);
     const { application, prefix } = flags;
-    const target = targetOf(this.outputFor(flags), flags);
+    const format = formatOf(this.outputFor(flags));
     const { importDocument } = await import("../cli/registry/import.ts");
-    const isWhole = await importDocument(args.file, { application, prefix, ...target });
+    const isWhole = await importDocument(args.file, { application, prefix, format });
     return isWhole ? EXIT.done : EXIT.someFailed;
   }
 }

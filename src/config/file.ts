@@ -29,11 +29,6 @@ export async function loadNamedFile(path: string): Promise<ConfigFile> {
   });
 }
 
-/** @throws `usage` when the text is not YAML */
-export async function loadText(path: string, text: string): Promise<ConfigFile> {
-  return { path, keys: await keysIn(path, text) };
-}
-
 /** YAML takes its time to load, and most commands have no file to read. */
 async function keysIn(path: string, text: string): Promise<SourceValues> {
   return (await import("./file-keys.ts")).readFileKeys(path, text);

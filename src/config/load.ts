@@ -3,7 +3,7 @@ import { basename, resolve } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { nearest } from "../domain/words/nearest.ts";
 import { type Config, CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, KEY_BY_PATH } from "./keys.ts";
-import { findFile, GENERIC_NAME, loadNamedFile, loadText } from "./file.ts";
+import { findFile, GENERIC_NAME, loadNamedFile } from "./file.ts";
 import type { ConfigValue } from "./value-kinds.ts";
 import { type Found, isLoopbackHost, type ConfigProblem, SourceValues } from "./values.ts";
 
@@ -17,8 +17,6 @@ export interface LoadOptions {
   readonly cwd: string;
   /** What `--config` names. */
   readonly configFile?: string | undefined;
-  /** What is read instead of a file. */
-  readonly stdin?: string;
 }
 
 export interface LoadedConfig {
@@ -38,7 +36,7 @@ export interface LoadedConfig {
  * @throws EvregError `usage`; the message lists every mistake with its place
  */
 export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
-  const { env, cwd, stdin } = options;
+  const { env, cwd } = options;
   const flags = readFlags(options.flags ?? {}, cwd);
   const variables = readEnvironment(env, cwd);
   const systemd = readStateDirectory(env, cwd);
@@ -46,8 +44,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const folder = [flags, variables, systemd].find(({ found }) => found.has("data"))?.found.get("data")?.value;
   const data = String(folder ?? values.get("data"));
   const named = options.configFile ?? text(env, CONFIG_FILE_ENV);
-  const find = () => (named === undefined ? findFile(cwd, data) : loadNamedFile(resolve(cwd, named)));
-  const file = await (stdin === undefined ? find() : loadText("stdin", stdin));
+  const file = await (named === undefined ? findFile(cwd, data) : loadNamedFile(resolve(cwd, named)));
   const sources = [flags, variables, ...(file === undefined ? [] : [file.keys]), systemd];
   const byKey = new Map(sources.toReversed().flatMap((source) => Array.from(source.found)));
   for (const [path, { value }] of byKey) values.set(path, value);
@@ -60,7 +57,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   return {
     config: buildConfig(values),
     places: byKey,
-    warnings: warningsFor(stdin === undefined ? file?.path : undefined, byKey),
+    warnings: warningsFor(file?.path, byKey),
     file: file?.path,
     unnamedUrlPlace: named === undefined && url?.source === "file" ? url.place : undefined,
   };

@@ -68,16 +68,6 @@ export function freeBytesAt(path: string): number {
   return bavail * bsize;
 }
 
-/**
- * Makes an open file survive a power cut, with its name. A pipe or a device has nothing to sync.
- * @throws what the system says
- */
-export function syncFile(descriptor: number, path: string): void {
-  if (!fstatSync(descriptor).isFile()) return;
-  fsyncSync(descriptor);
-  syncFolderOf(path);
-}
-
 /** A folder that this user may not read, and a file system that has no fsync for folders. */
 const CANNOT_SYNC = new Set(["EACCES", "EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 

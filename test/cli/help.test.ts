@@ -24,7 +24,7 @@ test("the usage is made of a command's arguments and flags, where it has no form
   expect(usages).toEqual([
     " $ evreg actions create NAME --application NAME --schema FILE [--mode full|producer|consumer|none]",
     " $ evreg subscriptions [--application NAME] [--action PATTERN] [--[no-]active]",
-    expect.stringContaining(" $ evreg apply --file FILE|DIR|-... [--dry-run] [--exit-code] [--prune]"),
+    expect.stringContaining(" $ evreg apply --file FILE|DIR|-... [--dry-run] [--prune]"),
     expect.stringContaining(" $ evreg publish ACTION --file FILE|- $ evreg publish --batch FILE|- "),
   ]);
 });

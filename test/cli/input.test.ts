@@ -60,10 +60,8 @@ test.runIf(process.platform === "linux")(
   "a shell's pipe is read to its end, a device not read without end, and a loop of links named",
   async () => {
     symlinkSync("loop", at("loop"));
-    const reason = "loop c(?:annot|ould not) be (?:read|written) \\(ELOOP";
     await expectEach([
-      ["config example -o loop", 1, "", new RegExp(`^Error: ${reason}`)],
-      ["config check loop", 2, "", /^Error: The configuration file \S+loop cannot be read \(ELOOP\)/],
+      ["config --config loop", 2, "", /^Error: The configuration file \S+loop cannot be read \(ELOOP\)/],
     ]);
     const apply = `"$0" bin/run.js apply --dry-run --data "$1" -f <(echo "actions: 7")`;
     const { stderr } = spawnSync("bash", ["-c", apply, process.execPath, at(".")], { encoding: "utf8" });

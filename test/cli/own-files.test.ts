@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, statSync, symlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, symlinkSync } from "node:fs";
 import { expect, test } from "vitest";
 import { register } from "../support/records.ts";
 import { serveHere } from "../support/server.ts";
@@ -64,20 +64,4 @@ test("a backup may have the name of a data file where no data folder is, and be 
     ["backup backups/evreg.db --force", 0],
     ["backup data/evreg-backup-1.db", 0],
   ]);
-});
-
-test("no other command writes to a file of a data folder", async () => {
-  write("registry.json", {
-    subscriptions: [{ application: "a", subscription: "s", action: "kept", mode: "pull" }],
-  });
-  const before = statSync(at("data/evreg.db"));
-  await expectEach([
-    ["export -o data/evreg.db", 2, undefined, OWN],
-    ["export -o link.db", 2, undefined, OWN],
-    ["config example --output-file data/owner.json", 2, undefined, OWN],
-    ["apply -f registry.json --secrets-file link-to-folder/evreg.db", 2, undefined, OWN],
-    ["actions get kept", 0],
-  ]);
-  const after = statSync(at("data/evreg.db"));
-  expect([after.ino, after.mode]).toEqual([before.ino, before.mode]);
 });

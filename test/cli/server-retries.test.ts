@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { useFolder } from "../support/command-line.ts";
 
-const { json, expectEach, write } = useFolder();
+const { run, json, expectEach, write } = useFolder();
 const configure = (delivery: string) => write("evreg.config.yaml", `delivery: { ${delivery} }\n`);
 
 const subscribe = (name: string, more = "") =>
@@ -37,10 +37,8 @@ test("the configuration sets the retries of subscriptions that say nothing else,
 });
 
 test("files that leave retries out mean the server's, in a plan and an export", async () => {
-  await expectEach([
-    ["export --output-file all.yaml", 0],
-    ["apply -f all.yaml --dry-run --exit-code", 0, /4 unchanged/],
-  ]);
+  write("all.yaml", (await run("export")).stdout);
+  await expectEach([["apply -f all.yaml --dry-run", 0, "Nothing to do; 4 unchanged.\n"]]);
   configure("maxRetries: 9");
   await expectEach([
     ["apply -f all.yaml --dry-run", 0, /subscription billing\/usual to order\.created: max_retries 6 → 9/],

@@ -32,7 +32,7 @@ const examples = served.at("examples");
 
 test("the registry folder is applied once, and the second time there is nothing to do", async () => {
   // On a folder without a server, as a server would deliver to the handlers in it.
-  const apply = "apply -f registry/ --secrets-file secrets.ndjson";
+  const apply = "apply -f registry/";
   await commandLine(examples, { EVREG_DATA: served.at("registry") }).expectEach([
     [apply, 0, undefined, /^Done: /m],
     [apply, 0, "Nothing to do; 5 unchanged.\n", ""],

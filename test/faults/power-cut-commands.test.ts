@@ -67,25 +67,9 @@ describe.skipIf(missing !== undefined)(
         told.note("out/old.db");
         await run("backup out/new.db", ["out/new.db"]);
         await run("backup out/old.db --force", ["out/old.db"]);
-        await run("export --output-file out/registry.yaml", ["out/registry.yaml"]);
-        await run("config example --output-file out/evreg.config.yaml", ["out/evreg.config.yaml"]);
-        const secrets = "out/secrets.ndjson";
-        writeFileSync(join(folder, "out/more.yaml"), MORE);
-        await run(`apply --file out/more.yaml --secrets-file ${secrets}`, [secrets]);
         await recording.images(cutsInCommands, async (image) => told.expectIn(image));
         report("power cut in commands", { cuts: cutsInCommands, files: told.count });
       },
     );
   },
 );
-
-const MORE = `actions:
-  - action: more.sent
-    application: load
-    schemata: { type: object }
-subscriptions:
-  - application: load
-    subscription: more
-    action: more.sent
-    handler: https://hooks.example.com/
-`;

@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { damageCommit } from "../store/open-file.ts";
-import { fileSql } from "../support/file-sql.ts";
 import { writeOlderFile } from "../support/older-file.ts";
 import {
   launchProgram,
@@ -26,24 +25,12 @@ const missing = cannotRecord() ?? (isLong ? undefined : "the long form");
 const cuts = lengthOf("faults/power-cut-data")["cuts each"];
 const TIMEOUT_MS = 60_000 + cuts * 12_000;
 const EVENTS = 300;
-const SUBSCRIPTIONS = 100;
-/** Of `apply`. */
-const CALLS_AT_ONCE = 8;
 
 let receiver: Receiver;
 beforeAll(async () => {
   receiver = await startReceiver();
 });
 afterAll(() => receiver?.close());
-
-/** A file for `apply`. */
-function subscriptions(count: number): string {
-  return `subscriptions:\n${Array.from({ length: count }, subscription).join("")}`;
-}
-
-function subscription(_: unknown, n: number): string {
-  return `  - { application: load, subscription: s${n}, action: load.sent, handler: "https://hooks.example.com/${n}" }\n`;
-}
 
 function restore(folder: string, env: Record<string, string> = {}): Promise<Outcome> {
   return runProgram(["restore", "b.db", "--data", "target", "--force", "--json"], { cwd: folder, env });
@@ -212,37 +199,6 @@ describe.skipIf(missing !== undefined)(
           }
         });
         report("power cut in a backup", { cuts });
-      },
-    );
-
-    test(
-      `during an apply, ${cuts} times: each subscription's secret is in the file, but for those under way`,
-      { timeout: TIMEOUT_MS },
-      async () => {
-        const recording = await Recording.begin((folder) => makeData(join(folder, "data"), receiver.url, 50));
-        const { folder } = recording;
-        writeFileSync(join(folder, "more.yaml"), subscriptions(SUBSCRIPTIONS));
-        const words = ["apply", "--file", "more.yaml", "--secrets-file", "secrets", "--data", "data"];
-        await ended(runProgram(words, { cwd: folder, env: recording.env }));
-        let most = 0;
-        await recording.images(cuts, async (image) => {
-          const [row] = fileSql(
-            join(image.folder, "data/evreg.db"),
-            "SELECT count(*) AS n FROM subscription",
-          );
-          const file = join(image.folder, "secrets");
-          const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n") : [];
-          const told = lines.filter((line) => line.endsWith("}")).length;
-          const unknown = Number(row?.["n"]) - 1 - told;
-          expect(unknown).toBeLessThanOrEqual(CALLS_AT_ONCE);
-          most = Math.max(most, unknown);
-          await Promise.resolve();
-        });
-        report("power cut in an apply", {
-          cuts,
-          subscriptions: SUBSCRIPTIONS,
-          "most without a secret": most,
-        });
       },
     );
 

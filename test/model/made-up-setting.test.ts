@@ -75,7 +75,7 @@ test("it is applied, changed, shown, exported and audited", () => {
 subscriptions: [{ ${names}, handler: "https://a.example", jitter_ms: 2s }]`,
   );
   const [, exported, changed, audit, removed] = runLines(
-    "apply -f registry.yaml --secrets-file -",
+    "apply -f registry.yaml",
     "export",
     "subscriptions update billing/invoices --jitter 3s",
     "audit",

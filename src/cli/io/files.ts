@@ -1,44 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { appendFileSync, closeSync, fchmodSync, fstatSync, lstatSync, openSync } from "node:fs";
-import { type FileHandle, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { lstatSync } from "node:fs";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import type { Backup } from "../../domain/operations.ts";
 import { mustNotBeDataFile } from "../../runtime/data-files.ts";
-import { syncFile, syncFolderOf } from "../../runtime/files.ts";
+import { syncFolderOf } from "../../runtime/files.ts";
 import { usageError } from "../usage-errors.ts";
 import { exitOnSignal, removeUntilGone } from "./interruption.ts";
 import { withProgress } from "./progress.ts";
 import { escapeControl } from "./text.ts";
-import { encodeJson } from "../../json/raw-json.ts";
-
-/**
- * Writes a text to the disk, or into a device. A file that holds the same already stays as it is, so that no build
- * starts.
- * @throws EvregError `conflict` for another file that is there, unless it may be replaced; `usage` for a file of a data folder;
- * and what could not be written
- */
-export async function writeFile(
-  path: string,
-  text: string,
-  { force }: { readonly force: boolean },
-): Promise<void> {
-  mustNotBeDataFile(path);
-  if ((await stat(path).catch(() => undefined))?.isFile() === true) {
-    if ((await readFile(path, "utf8").catch(() => undefined)) === text) return;
-    if (!force) throw isThere(path);
-  }
-  try {
-    const file = await open(path, "w");
-    try {
-      await file.writeFile(text);
-      syncFile(file.fd, path);
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    throw writeFailure(error, path);
-  }
-}
 
 const SYNC_BYTES = 8 * 1024 * 1024;
 
@@ -134,46 +104,4 @@ function writeFailure(error: unknown, path: string): unknown {
   if (code === "EISDIR") return isFolder(path);
   const message = `${shown} could not be written (${systemReason(error)}).`;
   return new EvregError("unavailable", message, {}, { cause: error });
-}
-
-/** A file with a JSON record a line, which only its owner can read. Records are added behind those that it holds. */
-export class RecordFile {
-  readonly #flag: string;
-  readonly #path: string;
-  readonly #file: number;
-
-  /**
-   * @param flag that names the file, such as `--secrets-file`
-   * @throws EvregError `usage` for a path that cannot be written
-   */
-  constructor(flag: string, path: string) {
-    this.#flag = flag;
-    this.#path = path;
-    mustNotBeDataFile(path);
-    try {
-      this.#file = openSync(path, "a", 0o600);
-      // A device such as /dev/null has no mode to set.
-      if (fstatSync(this.#file).isFile()) fchmodSync(this.#file, 0o600);
-    } catch (error) {
-      throw usageError(`${this.#unwritten(error)} Nothing was changed.`);
-    }
-  }
-
-  /** Has the disk hold a record. @throws EvregError `unavailable` */
-  add(record: object): void {
-    try {
-      appendFileSync(this.#file, `${encodeJson(record)}\n`);
-      syncFile(this.#file, this.#path);
-    } catch (error) {
-      throw new EvregError("unavailable", this.#unwritten(error), {}, { cause: error });
-    }
-  }
-
-  close(): void {
-    closeSync(this.#file);
-  }
-
-  #unwritten(error: unknown): string {
-    return `${this.#flag}: ${this.#path} cannot be written (${systemReason(error)}).`;
-  }
 }

@@ -1,12 +1,12 @@
 import { consume, type ConsumedDelivery } from "../../client/consume.ts";
-import { EvregError } from "../../domain/error.ts";
+import type { EvregError } from "../../domain/error.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note, type Output, terminalWidth, writeOut } from "../io/output.ts";
 import { escapeControl, escapeControlInJson } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { type LocalAttempt, type LocalResult, payloadOf } from "./attempts.ts";
-import { listenerName, nameOf } from "./subscriptions.ts";
+import { listenerName } from "./subscriptions.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../domain/words/attempts.ts";
 import type { FinishedPull, PulledDelivery } from "../../domain/pull.ts";
 import { RawJson } from "../../json/raw-json.ts";

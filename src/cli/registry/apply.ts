@@ -1,32 +1,26 @@
 import { styleText } from "node:util";
-import { asEvregError, EvregError, EXIT_CODE, exitCodeFor, messageOf } from "../../domain/error.ts";
-import type { NewSubscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
+import { asEvregError, type EvregError, EXIT_CODE, exitCodeFor } from "../../domain/error.ts";
+import type { NewSubscription } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
 import { agreementTo } from "../io/prompts.ts";
-import { RecordFile } from "../io/files.ts";
 import { counted, escapeControl, firstOf } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
-import { EXIT, usageError } from "../usage-errors.ts";
-import { type Declarations, nameOf, problemsError } from "./declarations.ts";
+import { EXIT } from "../usage-errors.ts";
+import { type Declarations, problemsError } from "./declarations.ts";
 import { registryOf } from "./export.ts";
-import { SUBSCRIPTION } from "./members.ts";
 import { type Change, type Plan, planFor, type Step } from "./plan.ts";
 import type { NewAction } from "../../domain/action.ts";
 import { breakDetails } from "../report-error.ts";
 
 export interface ApplyOptions {
   readonly dryRun: boolean;
-  /** Whether differences have their own exit code, with `dryRun`. */
-  readonly exitCode: boolean;
   readonly prune: boolean;
   /** Deletes without asking. */
   readonly yes: boolean;
   /** Applies schemas that break someone as well; else a plan with one is not executed. */
   readonly force: boolean;
-  /** Where secrets of created subscriptions go; `-` is stdout. */
-  readonly secretsFile: string | undefined;
   readonly output: Output;
 }
 
@@ -40,7 +34,7 @@ export interface Run {
 
 /** Plans, prints the plan, executes it, and prints what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
-  const { dryRun, exitCode, force, yes, output } = options;
+  const { dryRun, force, yes, output } = options;
   const plan = await planFor(declared, await registryOf(evreg), evreg.actions, options);
   const { steps, problems } = plan;
   if (problems.length > 0) throw problemsError(problems);
@@ -51,12 +45,11 @@ export async function apply(evreg: Evreg, declared: Declarations, options: Apply
   const isRefused = !force && steps.some(({ breaks }) => breaks.length > 0);
   if (dryRun || isRefused || steps.length === 0) {
     await printResult(plan, undefined, options);
-    if (isRefused) return EXIT_CODE.conflict;
-    return exitCode && steps.length > 0 ? EXIT.someFailed : EXIT.done;
+    return isRefused ? EXIT_CODE.conflict : EXIT.done;
   }
   const refusal = yes ? undefined : await refusalToDelete(plan);
   if (refusal !== undefined) return refusal;
-  const run = await runOf(evreg, plan, options);
+  const run = await executeSteps(evreg, steps, { force, signal: interruption() });
   await printResult(plan, run, options);
   return exitCodeOf(plan, run);
 }
@@ -77,54 +70,8 @@ function exitCodeOf({ steps }: Plan, { done, failure }: Run): number {
   return done.length === 0 || code === EXIT_CODE.unreachable ? code : EXIT.someFailed;
 }
 
-async function runOf(evreg: Evreg, { steps }: Plan, options: ApplyOptions): Promise<Run> {
-  const { secretsFile, output, force } = options;
-  const creates = steps.some(({ operation, noun }) => operation === "create" && noun === "subscription");
-  // A pipe mostly ends in a log, where secrets must not be by accident.
-  if (creates && secretsFile === undefined && !process.stdout.isTTY) {
-    throw usageError(
-      "This creates subscriptions, whose secrets are told only once. Say where to with --secrets-file FILE (mode 0600), or --secrets-file - for the output. Nothing was changed.",
-    );
-  }
-  const path = creates && secretsFile !== "-" ? secretsFile : undefined;
-  const file = path === undefined ? undefined : new RecordFile("--secrets-file", path);
-  try {
-    const created = (subscription: SubscriptionWithSecret) => keepSecret(subscription, file, output);
-    return await executeSteps(evreg, steps, { force, signal: interruption(), created });
-  } finally {
-    file?.close();
-  }
-}
-
-/**
- * No other answer holds a secret, so each is on the disk at once: a kill or a power cut loses at most the one under way.
- * @param file absent where they go to stdout, whose JSON document has them
- * @throws `unavailable` when it cannot be written, as then no further one could be
- */
-async function keepSecret(
-  created: SubscriptionWithSecret,
-  file: RecordFile | undefined,
-  output: Output,
-): Promise<void> {
-  const { rowid, application, subscription, action, secret } = created;
-  try {
-    if (file !== undefined) {
-      file.add({ rowid, application, subscription, action, secret });
-    } else if (output.format === "table") {
-      const name = nameOf(SUBSCRIPTION, { application, subscription, action });
-      await writeOut(`secret of ${escapeControl(name)}: ${secret}\n`);
-    }
-  } catch (error) {
-    const next = nextCommand(`subscriptions rotate-secret ${rowid}`);
-    const message = `It was created, but its secret could not be written: ${messageOf(error)} Make another: ${next}`;
-    throw new EvregError("unavailable", message, {}, { cause: error });
-  }
-}
-
 interface ExecuteOptions extends Pick<ApplyOptions, "force"> {
   readonly signal: AbortSignal;
-  /** Called as soon as a subscription is created: its secret is in no other answer. */
-  readonly created: (subscription: SubscriptionWithSecret) => Promise<void>;
 }
 
 /**
@@ -151,7 +98,7 @@ export async function executeSteps(
 async function executeStep(
   { actions, subscriptions }: Evreg,
   { noun, operation, name, rowid, body, bearerToken, breaks }: Step,
-  { force, created }: ExecuteOptions,
+  { force }: ExecuteOptions,
 ): Promise<Run["done"][number]> {
   if (noun === "action") {
     const options = force && breaks.length > 0 ? ({ compatibility: "none" } as const) : {};
@@ -164,7 +111,6 @@ async function executeStep(
   const members = bearerToken === undefined ? body : { ...body, bearer_token: bearerToken };
   if (operation === "create") {
     const { data } = await subscriptions.create(members as NewSubscription);
-    await created(data);
     return { rowid: data.rowid, secret: data.secret };
   }
   if (operation === "change") await subscriptions.update(rowid!, members);
@@ -253,19 +199,19 @@ function printNotes({ steps, undeclared }: Plan, { prune }: ApplyOptions): void 
  * @param run `undefined` for a plan that was not executed
  */
 async function printResult(plan: Plan, run: Run | undefined, options: ApplyOptions): Promise<void> {
-  const { dryRun, output, secretsFile = "-" } = options;
+  const { dryRun, output } = options;
   const { steps, unchanged, undeclared } = plan;
   if (output.format !== "table") {
-    const data = steps.map((step, index) => record(step, index, run, secretsFile === "-"));
+    const data = steps.map((step, index) => record(step, index, run));
     if (output.format === "jsonl") return output.lines(data);
     return output.document({ data, meta: { dry_run: dryRun, unchanged, undeclared } });
   }
-  if (run !== undefined) printRun(steps, run);
+  if (run !== undefined) await printRun(steps, run);
   else if (!dryRun && steps.length > 0)
     note("Nothing was changed, as the plan holds a change that breaks someone.");
 }
 
-function record(step: Step, index: number, run: Run | undefined, showsSecrets: boolean): object {
+function record(step: Step, index: number, run: Run | undefined): object {
   const { operation, noun, identity, changes, breaks, suggestion, warnings } = step;
   const done = run?.done[index];
   const error = index === run?.done.length ? run.failure : undefined;
@@ -281,13 +227,14 @@ function record(step: Step, index: number, run: Run | undefined, showsSecrets: b
     result: done === undefined ? notDone : "done",
     warnings,
     error: error?.body(),
-    secret: showsSecrets ? done?.secret : undefined,
+    secret: done?.secret,
   };
 }
 
-function printRun(steps: readonly Step[], { done, failure }: Run): void {
+async function printRun(steps: readonly Step[], { done, failure }: Run): Promise<void> {
   const count = (operation: Step["operation"]): number =>
     steps.slice(0, done.length).filter((step) => step.operation === operation).length;
+  await printSecrets(steps, done);
   const behind = steps.slice(done.length);
   if (failure !== undefined) {
     note(`Failed:\n  ${stepTitle(behind.shift()!)}: ${escapeControl(failure.message)}`);
@@ -297,6 +244,16 @@ function printRun(steps: readonly Step[], { done, failure }: Run): void {
   const text = `${count("create")} created, ${count("change")} changed, ${count("delete")} deleted`;
   const isAll = done.length === steps.length;
   note(isAll ? `Done: ${text}.` : `${text}. That stays; the same command goes on with the rest.`);
+}
+
+/** A pipe mostly ends in a log, where secrets must not be by accident. */
+async function printSecrets(steps: readonly Step[], done: Run["done"]): Promise<void> {
+  for (const [index, { rowid, secret }] of done.entries()) {
+    const name = escapeControl(steps[index]!.name);
+    if (secret === undefined) continue;
+    if (process.stdout.isTTY) await writeOut(`secret of ${name}: ${secret}\n`);
+    else note(`For a secret of ${name}: ${nextCommand(`subscriptions rotate-secret ${rowid}`)}`);
+  }
 }
 
 function printList(title: string, lines: readonly string[]): void {

@@ -5,8 +5,6 @@ import { EvregError } from "../../domain/error.ts";
 import { isReservedName } from "../../domain/names.ts";
 import { SERVICE_APPLICATION } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
-import { writeFile } from "../io/files.ts";
-import { writeOut } from "../io/output.ts";
 import { escapeControlInJson } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { isOfListener } from "../listen/subscriptions.ts";
@@ -104,20 +102,4 @@ export function exportText(registry: ExportedRegistry, format: ExportFormat): st
     },
   });
   return escapeControlInJson(document.toString({ lineWidth: 0 }));
-}
-
-/** Where a document goes. */
-export interface ExportTarget {
-  readonly format: ExportFormat;
-  /** Of the file; `-` is stdout. */
-  readonly path: string;
-  /** Whether it may take the place of another file. */
-  readonly force: boolean;
-}
-
-/** Writes what `apply` reads. */
-export async function writeRegistry(registry: ExportedRegistry, target: ExportTarget): Promise<void> {
-  const { format, path, force } = target;
-  const text = exportText(registry, format);
-  await (path === "-" ? writeOut(text) : writeFile(path, text, { force }));
 }

@@ -1,19 +1,18 @@
-import { resolve } from "node:path";
 import { EvregError } from "../../domain/error.ts";
 import { checkActionName, checkLabel, NAME_LENGTH } from "../../domain/names.ts";
 import { actionsIn, type ImportedAction } from "../../import/actions.ts";
 import { type SkippedMessage, readCatalogue } from "../../import/catalogue.ts";
 import { readInput } from "../io/input.ts";
-import { note } from "../io/output.ts";
-import { counted, firstOf, flagWords, escapeControl } from "../io/text.ts";
+import { note, writeOut } from "../io/output.ts";
+import { firstOf, escapeControl } from "../io/text.ts";
 import { pathOf } from "../../json/field-path.ts";
-import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 import { problemsError } from "./declarations.ts";
 import { type ParsedDocument, parseFile } from "./documents.ts";
-import { type ExportTarget, writeRegistry } from "./export.ts";
+import { type ExportFormat, exportText } from "./export.ts";
 
-export interface ImportChoices extends ExportTarget {
+export interface ImportChoices {
+  readonly format: ExportFormat;
   readonly application: string | undefined;
   readonly prefix: string | undefined;
 }
@@ -24,19 +23,15 @@ const MAX_SKIPPED = 50;
 const MAX_LINES = 4;
 
 /**
- * Writes registry files from what a document declares, and notes on stderr what differs from the document.
+ * Prints as a registry file what a document declares, and notes on stderr what differs from the document.
  * @returns whether there is an action for each message
  * @throws `usage` for a document that is not read, `invalid` where there is no action in it
  */
 export async function importDocument(path: string, choices: ImportChoices): Promise<boolean> {
-  const { path: target } = choices;
   const name = path === "-" ? "stdin" : path;
   const typed = choices.prefix?.replace(/\.$/, "");
   const prefix =
     typed === undefined ? undefined : named("--prefix: it", () => checkActionName("prefix", typed));
-  if (path !== "-" && resolve(target) === resolve(path)) {
-    throw usageError(`--output-file: ${path} is the document itself; name another file.`);
-  }
   const document = parsed(name, await readInput(path));
   const catalogue = readCatalogue(document.value, name);
   const subject =
@@ -52,19 +47,10 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   if (actions.length === 0) throw nothingImported(name, skippedLines);
   for (const action of actions) printNotes(action, placeOf);
   for (const line of skippedLines) note(`Left out: ${line}`);
-  const declared = actions.map(({ action, schemata, deprecated }) => ({
-    action,
-    application,
-    schemata,
-    ...(deprecated ? { deprecated } : {}),
-  }));
-  await writeRegistry({ actions: declared, subscriptions: [] }, choices);
-  if (target !== "-") {
-    const next = nextCommand(`apply${flagWords({ file: target })} --dry-run`);
-    note(
-      `${counted(actions.length, "action")} of ${escapeControl(application)}. What they would change: ${next}`,
-    );
-  }
+  const declared = actions.map(({ action, schemata, deprecated }) =>
+    Object.assign({ action, application, schemata }, deprecated ? { deprecated } : {}),
+  );
+  await writeOut(exportText({ actions: declared, subscriptions: [] }, choices.format));
   return skippedLines.length === 0;
 }
 

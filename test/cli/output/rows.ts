@@ -54,7 +54,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   listen: null,
   nodes: { ok: () => "", missing: null, varies: "values" },
   stats: { ok: () => "--range 24h", missing: "--subscription no/such", varies: "values" },
-  metrics: { ok: () => "", missing: null, varies: "lines", isText: true },
   migrate: { ok: () => "--status", missing: null, place: "makes folder", varies: "values" },
   // Needs a database; move.test.ts has its output.
   move: null,
@@ -84,7 +83,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   "actions:sample": { ok: () => "order.created --seed 7", missing: NAME },
   "actions:update": { ok: (_, run) => `order.changed${run} --mode none`, missing: `${NAME} --mode none` },
   "actions:validate": { ok: () => 'order.created {"id":1}', missing: `${NAME} {}` },
-  "config:check": { ok: () => "-", input: () => "port: 7481", missing: null, place: "none" },
   "config:example": { ok: () => "", missing: null, varies: "lines", isText: true, place: "none" },
   "config:show": { ok: () => "", missing: null, varies: "values" },
   "deliveries:get": { ok: ({ found }) => `${found.quiet.delivery}`, missing: ID },

@@ -37,7 +37,7 @@ export function doSteps(
   { steps }: Plan,
   { force = false, signal = new AbortController().signal }: { force?: boolean; signal?: AbortSignal } = {},
 ): ReturnType<typeof executeSteps> {
-  return executeSteps(evreg, steps, { force, signal, created: async () => {} });
+  return executeSteps(evreg, steps, { force, signal });
 }
 
 /** Problems as lines: `registry.yaml:3: …`. */
