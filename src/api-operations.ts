@@ -60,8 +60,6 @@ export const OPERATIONS = {
     list: to("GET /v1/tokens"),
     create: to("POST /v1/tokens", "body"),
     revoke: to("DELETE /v1/tokens/:id", "id"),
-    createCode: to("POST /v1/tokens/codes"),
-    exchangeCode: to("POST /v1/tokens/exchange", "body"),
   },
   audit: {
     list: to("GET /v1/audit", "query"),

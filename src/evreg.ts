@@ -58,7 +58,7 @@ import type {
 } from "./domain/subscription.ts";
 import type { Stats, StatsQuery } from "./domain/stats/stats.ts";
 import type { StreamMessage, StreamQuery } from "./domain/stream.ts";
-import type { CodeExchange, Identity, NewToken, SignInCode, Token, TokenWithSecret } from "./domain/token.ts";
+import type { Identity, NewToken, Token, TokenWithSecret } from "./domain/token.ts";
 
 /** The envelope of every success, the same as the HTTP body. */
 export interface Answer<T, M = undefined> {
@@ -315,17 +315,6 @@ export interface TokensPort {
   list(): Promise<Answer<readonly Token[]>>;
   /** Only this answer shows the token itself. `invalid`. */
   create(input: NewToken): Promise<Answer<TokenWithSecret>>;
-  /** Answers the revoked token's record. Its own needs no scope. Browsers that it signed in end with it. `not_found`. */
+  /** Answers the revoked token's record. Its own needs no scope. `not_found`. */
   revoke(id: number): Promise<Answer<Token>>;
-  /**
-   * A code for signing a browser in, for one use within two minutes. Needs no scope; of a server that asks for no token it is
-   * `null`. `forbidden` for the token of a browser, `rate_limited` after too many, over HTTP `conflict` where the page is turned off.
-   */
-  createCode(): Promise<Answer<SignInCode>>;
-  /**
-   * The token that a code stands for: named `browser`, with the scopes of whoever made the code, for 12 hours or as long as
-   * the token it was made with, if that is less. `unauthorized` for a code that is unknown, too old or used; if it was used,
-   * the token that was given for it ends.
-   */
-  exchangeCode(input: CodeExchange): Promise<Answer<TokenWithSecret>>;
 }

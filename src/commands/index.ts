@@ -15,7 +15,6 @@ export const COMMANDS: CommandLoaders = {
   migrate: async () => (await import("./data.ts")).Migrate,
   move: async () => (await import("./data.ts")).Move,
   nodes: async () => (await import("./diagnostics.ts")).Nodes,
-  open: async () => (await import("./serve.ts")).Open,
   publish: async () => (await import("./publish.ts")).Publish,
   restore: async () => (await import("./data.ts")).Restore,
   serve: async () => (await import("./serve.ts")).Serve,

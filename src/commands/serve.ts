@@ -1,15 +1,12 @@
 import { relative } from "node:path";
 import { styleText } from "node:util";
-import { spawn } from "node:child_process";
 import { Flags } from "@oclif/core";
-import { ConfigCommand, examples, TargetCommand } from "../cli/base-command.ts";
+import { ConfigCommand, examples } from "../cli/base-command.ts";
 import { acceptLossFlag, choiceFlag, numberFlag, textFlag } from "../cli/flags.ts";
 import { Processes, processNumber, reportServing } from "../app/processes.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
-import { writeOut } from "../cli/io/output.ts";
 import { programName, setTarget } from "../cli/target/next-command.ts";
 import { shellWord } from "../domain/formats.ts";
-import { escapeControl } from "../cli/io/text.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { setCrashLog } from "../cli/report-error.ts";
 import { readSettings } from "../cli/target/target.ts";
@@ -125,12 +122,11 @@ export class Serve extends ConfigCommand {
     const { url, addresses, tokenFile, evreg } = server;
     // The first of several processes that was started speaks for all.
     if (isAtTerminal && (number ?? 1) === 1) {
-      const code = config.ui.enabled && needsToken ? (await evreg.tokens.createCode()).data.code : null;
       const about = {
         version,
         url,
         addresses,
-        page: config.ui.enabled ? pageUrl(url, code) : undefined,
+        page: config.ui.enabled ? `${url}/ui/` : undefined,
         data: config.data,
         database: config.database.url && databaseName(config.database.url),
         dev,
@@ -157,40 +153,6 @@ export class Serve extends ConfigCommand {
     logger.info({}, "stopped");
     if (typeof reason === "string") return EXIT.done;
     throw reason;
-  }
-}
-
-export class Open extends TargetCommand {
-  static override summary = "Open the server's page in the browser, signed in.";
-  static override description =
-    "The address holds a code for one use within two minutes. The page exchanges it for a token named browser, which may do what the token of this command may, for 12 hours or as long as that one; evreg tokens lists it. A code that is used twice ends that token: whoever saw the address, as in the list of processes, was first then. A server that asks for no token needs no code. Where there is no browser, the address is printed.";
-  static override examples = examples("evreg open", {
-    "The address alone, for a browser elsewhere": "evreg open --no-browser --url https://events.example.com",
-  });
-  static override flags = {
-    "no-browser": Flags.boolean({ summary: "Open nothing, and print the address." }),
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.parse(Open);
-    const { page, url, expires_at } = await this.withTarget(
-      flags,
-      async (evreg, { location }) => {
-        const { code, expires_at: endsAt } = (await evreg.tokens.createCode()).data;
-        return { page: pageUrl(location, null), url: pageUrl(location, code), expires_at: endsAt };
-      },
-      { serverFor: "open" },
-    );
-    const isOpened = !flags["no-browser"] && (await openInBrowser(url));
-    const output = this.outputFor(flags);
-    if (!isOpened && !flags["no-browser"])
-      output.note("No browser could be opened here. Open this yourself:");
-    // A code that was used must not be used again.
-    const data = { url: isOpened ? page : url, expires_at, opened: isOpened };
-    if (output.format !== "table") await output.record({ data }, []);
-    else if (!isOpened) await writeOut(`${url}\n`);
-    if (isOpened) output.note(`Opened ${escapeControl(page)} in the browser.`);
-    else if (expires_at !== null) output.note(`It signs a browser in, once, until ${expires_at}.`);
   }
 }
 
@@ -223,7 +185,7 @@ export function announcement(about: Announcement): string {
   const isFound = relative(cwd, data) === ".evreg";
   const place = isFound ? "" : ` --data ${shellWord(data)}`;
   let access = "none needed";
-  if (tokenFile !== undefined) access = `in the file ${tokenFile}`;
+  if (tokenFile !== undefined) access = `cat ${shellWord(tokenFile)} prints it`;
   else if (about.needsToken) {
     access = `one of those that were made; without any, stop this and run ${program} tokens create NAME --scope admin --data ${shellWord(data)}`;
   }
@@ -239,7 +201,10 @@ export function announcement(about: Announcement): string {
     ...(others.length === 0 ? [] : [`  also   ${others.join(", ")}`]),
     ...(about.page === undefined
       ? []
-      : [`  page   ${about.page}`, ...(about.needsToken ? [pageHint(`${program} open${place}`)] : [])]),
+      : [
+          `  page   ${about.page}`,
+          ...(about.needsToken ? ["         to sign in there, paste a token"] : []),
+        ]),
     `  data   ${data}${about.database === undefined ? "" : `, and in the database ${about.database}`}`,
     ...(about.configFile === undefined ? [] : [`  config ${about.configFile}`]),
     `  token  ${access}`,
@@ -250,50 +215,9 @@ export function announcement(about: Announcement): string {
   ].join("\n");
 }
 
-function pageHint(openCommand: string): string {
-  return `         signs a browser in, once, for two minutes; later: ${openCommand}`;
-}
-
-/** @param code that signs a browser in; behind the `#`, it is in no request and no log */
-function pageUrl(url: string, code: string | null): string {
-  return `${url}/ui/${code === null ? "" : `#code=${code}`}`;
-}
-
 /** Wildcards and loopback: no way for another machine to come. */
 const OF_THIS_MACHINE = /^(?:0\.0\.0\.0|127(?:\.\d+){3}|\[::1?\]):/;
 
 function bold(text: string): string {
   return styleText("bold", text, { stream: process.stderr });
-}
-
-/** What opens an address on each system. None is a shell. */
-const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
-  darwin: ["open"],
-  win32: ["rundll32", "url.dll,FileProtocolHandler"],
-};
-const ELSEWHERE = ["xdg-open"];
-
-/** A program that runs for longer is the browser itself. */
-const ENDS_WITHIN_MS = 3_000;
-
-/**
- * Opens an address in the person's browser. Others on the machine may see it, in the list of processes, until the browser
- * has it.
- * @returns whether that began; `false` where there is no browser
- */
-function openInBrowser(url: string): Promise<boolean> {
-  const { SSH_CONNECTION, DISPLAY, WAYLAND_DISPLAY } = process.env;
-  // It could only be a browser in a terminal, which knows no scripts.
-  if (SSH_CONNECTION && !DISPLAY && !WAYLAND_DISPLAY) return Promise.resolve(false);
-  const [program = "", ...words] = OPENERS[process.platform] ?? ELSEWHERE;
-  return new Promise((resolve) => {
-    const child = spawn(program, [...words, url], { stdio: "ignore", detached: true });
-    const timer = setTimeout(() => resolve(true), ENDS_WITHIN_MS);
-    const end = (hasOpened: boolean): void => {
-      clearTimeout(timer);
-      resolve(hasOpened);
-    };
-    child.on("error", () => end(false)).on("exit", (code) => end(code === 0));
-    child.unref();
-  });
 }

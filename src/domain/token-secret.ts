@@ -11,49 +11,21 @@ const FORM = new RegExp(
 );
 
 /** A new token: `evreg_`, 30 random base62 characters (178 bits), 6 characters of checksum. */
-export function mintToken(randomBytes: RandomBytes): string {
-  const secret = randomText(SECRET_CHARACTERS, randomBytes);
-  return PREFIX + secret + checksumOf(secret);
-}
-
-type RandomBytes = (count: number) => Uint8Array;
-
-/** @param length in characters of base62 */
-export function randomText(length: number, randomBytes: RandomBytes): string {
-  let text = "";
-  while (text.length < length) {
-    for (const byte of randomBytes(length)) {
+export function mintToken(randomBytes: (count: number) => Uint8Array): string {
+  let secret = "";
+  while (secret.length < SECRET_CHARACTERS) {
+    for (const byte of randomBytes(SECRET_CHARACTERS)) {
       // All bytes modulo 62 would make the first eight characters likelier.
-      if (byte < 248 && text.length < length) text += BASE62[byte % 62];
+      if (byte < 248 && secret.length < SECRET_CHARACTERS) secret += BASE62[byte % 62];
     }
   }
-  return text;
+  return PREFIX + secret + checksumOf(secret);
 }
 
 /** Whether a text has a token's form and checksum, so that typos and other services' tokens are refused without a read. */
 export function isTokenForm(text: string): boolean {
   const match = FORM.exec(text);
   return match !== null && checksumOf(match[1]!) === match[2];
-}
-
-/** Codes that sign a browser in: each is for one use. */
-export const SIGN_IN_CODES = {
-  holdMs: 2 * 60_000,
-  /** Codes of the last two minutes, used ones among them: of one token, and in all. */
-  maxOfOne: 16,
-  max: 1_000,
-  /** 226 bits: nobody guesses one. */
-  characters: 38,
-  unknown: "The code is unknown, or older than two minutes. `evreg open` makes another.",
-} as const;
-
-/** What a code is stored by: it is no token, and opens nothing. */
-export function hashCode(code: string): string {
-  return `code ${hash("sha256", code)}`;
-}
-
-export function isCodeHash(stored: string): boolean {
-  return stored.startsWith("code ");
 }
 
 /** What is stored instead of the token: its SHA-256 in hex. A token is random, so it needs no salt and no slow hash. */

@@ -1,10 +1,9 @@
 import type { RecordOf } from "../model/field.ts";
-import type { ANSWERS } from "../model/answers.ts";
 import type { TOKEN } from "../model/token.ts";
 import { invalidField } from "./error.ts";
 import { parseIsoTime } from "./formats.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
-import { type BodyOf, bodySchema, label, type ValueOf } from "./request.ts";
+import { type BodyOf, bodySchema, label } from "./request.ts";
 import type { RetryDefaults } from "./retry.ts";
 
 export const SCOPE_NAMES = ["publish", "read", "listen", "write", "admin"] as const;
@@ -20,9 +19,6 @@ export interface TokenWithSecret extends Token {
   readonly token: string;
 }
 
-/** What signs a browser in: once, and soon. */
-export interface SignInCode extends ValueOf<(typeof ANSWERS)["SignInCode"]> {}
-
 /** Who makes a request, and what it may do. */
 export interface Principal {
   readonly name: string;
@@ -31,8 +27,6 @@ export interface Principal {
   readonly expires_at?: string | null;
   /** Rowid of its token. */
   readonly tokenId?: number;
-  /** One number for a token and all browsers that it signed in: they are one caller of what callers share. */
-  readonly callerId?: number;
 }
 
 /** The time at which a token ends, in milliseconds since the epoch; `Infinity` for one that never does. */
@@ -41,7 +35,7 @@ export function tokenEndMs({ expires_at: expiresAt }: Pick<Principal, "expires_a
 }
 
 /** Who a caller is to the service, and what it may do there. */
-export interface Identity extends Required<Omit<Principal, "tokenId" | "callerId">> {
+export interface Identity extends Required<Omit<Principal, "tokenId">> {
   /** The id of the service's data: it is the same at each of its addresses, and another one after a restore. */
   readonly data_id: string;
   /** What goes for its subscriptions that say nothing else. */
@@ -108,19 +102,3 @@ export const NEW_TOKEN = bodySchema(
   ["name", "scopes"],
 );
 export type NewToken = BodyOf<typeof NEW_TOKEN>;
-
-export const CODE_EXCHANGE = bodySchema(
-  "CodeExchange",
-  {
-    code: {
-      type: "string",
-      minLength: 1,
-      maxLength: 128,
-      pattern: "^[0-9A-Za-z]+$",
-      writeOnly: true,
-      description: "As `createSignInCode` answered it: good for one exchange within two minutes.",
-    },
-  },
-  ["code"],
-);
-export type CodeExchange = BodyOf<typeof CODE_EXCHANGE>;

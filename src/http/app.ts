@@ -51,7 +51,6 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const context: RouteContext = {
     config,
     document: () => (document ??= [Buffer.from(JSON.stringify(openApiDocument(version, requiresToken)))]),
-    requiresToken,
     responses,
     counts,
     streams,

@@ -101,7 +101,7 @@ export class ApiRequest {
   /** A claim on memory for this client. */
   claim(bytes: number): ByteClaim {
     const { socket } = this.nodeRequest;
-    return { bytes, caller: { address: addressOf(socket), token: this.principal?.callerId } };
+    return { bytes, caller: { address: addressOf(socket), token: this.principal?.tokenId } };
   }
 
   /** @param name in lower case */

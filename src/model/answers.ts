@@ -85,8 +85,4 @@ export const ANSWERS = {
     },
     expires_at: about(field.nullableTimestamp, "Of one that was extended: when its lease ends."),
   }),
-  SignInCode: record({
-    code: about(field.nullableText, "Goes behind `/ui/#code=`; `null` where the server requires no token."),
-    expires_at: field.nullableTimestamp,
-  }),
 } as const;

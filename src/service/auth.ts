@@ -14,9 +14,7 @@ const MAX_NAMED = 3;
  */
 export class Access {
   readonly principal: Principal;
-  /**
-   * One value whenever one token is used, or one that it signed in; what it holds of what callers share counts under it.
-   */
+  /** One value whenever one token is used; what it holds of what callers share counts under it. */
   readonly caller: unknown;
   /** What is kept of who makes a change. */
   readonly actor: Actor;
@@ -25,7 +23,7 @@ export class Access {
   /** @param address that it asks from, if it asks over a network */
   constructor(principal: Principal, address?: string) {
     this.principal = principal;
-    this.caller = principal.callerId ?? principal;
+    this.caller = principal.tokenId ?? principal;
     this.actor = { name: principal.name, tokenId: principal.tokenId ?? null, address: address ?? null };
     for (const scope of principal.scopes) {
       const parsed = parseScope(scope);

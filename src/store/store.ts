@@ -89,19 +89,13 @@ export interface StoreChange {
 }
 
 interface TokenStore {
-  /** A browser's token uses its code: `unauthorized` for one that is too old, `conflict` for one that was used before. */
   create(input: TokenRecord, nowMs: number, by?: Actor): Promise<Token>;
   /** Finds a token by its SHA-256, in hex. */
-  find(hash: string): Promise<CallerToken | undefined>;
+  find(hash: string): Promise<Token | undefined>;
   list(): Promise<readonly Token[]>;
-  revoke(id: number, nowMs: number, options?: RevokeOptions): Promise<Token | undefined>;
+  /** @param keepsAdmin whether the last token that has the scope `admin` now is refused, with `conflict` */
+  revoke(id: number, keepsAdmin: boolean, nowMs: number, by?: Actor): Promise<Token | undefined>;
   recordUse(id: number, atMs: number): Promise<void>;
-}
-
-export interface RevokeOptions {
-  /** Whether the last token that has the scope `admin` now is refused, with `conflict`. */
-  readonly managed?: boolean;
-  readonly by?: Actor;
 }
 
 /** The files of a store. */
@@ -137,22 +131,9 @@ export interface StoreCondition {
   readonly reason?: string;
 }
 
-/** A token, and the one that it counts as in what callers share: the one that signed it in, or itself. */
-export interface CallerToken extends Token {
-  readonly callerId: number;
-  /** The token that it was made by, see `TokenRecord.parentId`; `null` where it was made by itself. */
-  readonly parentId: number | null;
-}
-
 export interface TokenRecord {
   readonly name: string;
   readonly scopes: readonly string[];
-  /** One of a code (`hashCode`) makes no token but a code that signs a browser in once. It opens nothing, and is not listed. */
   readonly hash: string;
   readonly expiresAtMs?: number;
-  /**
-   * A code has the token that it was made with, and ends with; 0 for the owner of the data folder. A browser's token has
-   * its code.
-   */
-  readonly parentId?: number;
 }

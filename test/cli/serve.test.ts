@@ -123,7 +123,7 @@ const ABOUT = {
   version: "1.2.3",
   url: "http://127.0.0.1:7480",
   addresses: ["127.0.0.1:7480"],
-  page: "http://127.0.0.1:7480/ui/#code=abc",
+  page: "http://127.0.0.1:7480/ui/",
   data: "/srv/shop/.evreg",
   database: undefined,
   dev: false,
@@ -141,9 +141,13 @@ const all = ["0.0.0.0:7480", "127.0.0.1:7480", "192.0.2.7:7480", "[::1]:7480", "
 const one = { url: "http://192.0.2.7:7480", addresses: ["192.0.2.7:7480"] };
 
 test.each([
-  ["the page", ABOUT, new RegExp(ABOUT.page)],
+  [
+    "the page, and how to sign in",
+    ABOUT,
+    new RegExp(`page +${ABOUT.page}\n +to sign in there, paste a token\n`),
+  ],
   ["the data folder", ABOUT, new RegExp(ABOUT.data)],
-  ["where the token is", ABOUT, new RegExp(ABOUT.tokenFile)],
+  ["what prints the token", ABOUT, new RegExp(`token +cat ${ABOUT.tokenFile} prints it\n`)],
   ["a command to type next", ABOUT, /evreg actions create hello\.said/],
   ["that, and nothing else", ABOUT, /^(?!.*(?:also|database|--data))/s],
   ["its database", { ...ABOUT, database: "localhost/shop" }, /in the database localhost\/shop/],
@@ -158,9 +162,8 @@ test.each([
     { ...ABOUT, tokenFile: undefined },
     /token +one of those that were made; without any, /,
   ],
-  ["how to get to the page later", ABOUT, /later: evreg open/],
-  ["no code where none is needed", { ...open, page: "http://h/ui/" }, /page +http:\/\/h\/ui\/\n {2}data/],
-  ["no page where it is turned off", { ...ABOUT, page: undefined }, /^(?!.*(?:page|evreg open))/s],
+  ["the page alone where no token is needed", open, new RegExp(`page +${open.page}\n {2}data`)],
+  ["no page where it is turned off", { ...ABOUT, page: undefined }, /^(?!.*(?:page|sign in))/s],
   [
     "where others reach it",
     { ...ABOUT, addresses: all },

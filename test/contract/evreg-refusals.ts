@@ -50,7 +50,6 @@ const finish: Call = ({ subscriptions }, results: never) => subscriptions.finish
 const event: Call = ({ events }, members: object) => events.publish({ ...newEvent(), ...members });
 const token: Call = ({ tokens }, members: object) =>
   tokens.create({ name: "n", scopes: ["read"], ...members });
-const exchange: Call = ({ tokens }, code: never) => tokens.exchangeCode(code);
 const replay: Call = ({ replays }, input: never) => replays.start(PUSH, input);
 const count: Call = ({ replays }, input: never) => replays.count(PUSH, input);
 const actions: Call = (evreg, query: never) => evreg.actions.list(query);
@@ -283,10 +282,6 @@ const INVALID: readonly Row[] = [
       each("expires_at", "2025-12-31T23:59:59Z", "tomorrow", "2026-02-30T00:00:00Z", 1_800_000_000_000),
     ],
     ["a token has no unknown members", "expires", each("expires", "2030-01-01T00:00:00Z")],
-  ]),
-  ...refusedBy(exchange, [
-    ["a code is given", "code", [{}, ...each("code", "", "a b", SECRET.repeat(17), 7)]],
-    ["and nothing with it", "y", [{ code: "x", y: 1 }]],
   ]),
   ...refusedBy(replaying, [
     ["a replay begins at a time", "from", [{ status: "all" }, replayed({ from: "yesterday" })]],

@@ -20,7 +20,7 @@ import { streamContract } from "./evreg-stream.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { attentionContract } from "./evreg-attention.ts";
 import { auditContract } from "./evreg-audit.ts";
-import { signInContract, tokensContract } from "./evreg-tokens.ts";
+import { tokensContract } from "./evreg-tokens.ts";
 import { newAction, type OpenEvreg, publish, refusal, subscribe, useEvreg } from "./harness.ts";
 
 async function bytesOf(backup: Backup): Promise<Buffer> {
@@ -44,7 +44,6 @@ export function evregEngineContract(open: OpenEvreg): void {
   subscriptionsContract(open);
   pullContract(open);
   auditContract(open);
-  signInContract(open);
   publishContract(open);
   batchContract(open);
   streamContract(open);

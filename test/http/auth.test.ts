@@ -100,10 +100,19 @@ describe("with tokens", () => {
   });
 });
 
+test("a token may revoke itself, and no other without the scope for it", async () => {
+  const harness = await started();
+  await harness.token("read");
+  const scopes = ["publish:shop"];
+  const { rowid, token } = (await harness.owner.tokens.create({ name: "own", scopes })).data;
+  const revoke = async (id: number) => (await harness.ask(`DELETE /v1/tokens/${id}`, { token })).status;
+  expect([await revoke(rowid - 1), await revoke(rowid), await revoke(rowid)]).toEqual([403, 200, 401]);
+});
+
 test("anonymous publishing opens the two publish routes and nothing else", async () => {
   const harness = await started({ auth: { anonymousPublish: true } });
   expect(await statuses(harness, ["POST /v1/events", "POST /v1/events/batch"])).toEqual([201, 201]);
-  const others = ["GET /v1/events", "GET /v1/events/1", "POST /v1/actions", "POST /v1/tokens/codes"];
+  const others = ["GET /v1/events", "GET /v1/events/1", "POST /v1/actions", "POST /v1/tokens"];
   expect(await statuses(harness, others)).toEqual([401, 401, 401, 401]);
   const { status, body } = await harness.ask("GET /v1/whoami");
   expect([status, body.data]).toMatchObject([200, { name: "anonymous", scopes: ["publish"] }]);

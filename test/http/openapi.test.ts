@@ -68,7 +68,7 @@ describe("the document", () => {
     expect(new Set(names).size).toBe(names.length);
     for (const { path, operation } of operations()) {
       expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
-      const isOpen = path === "/v1/tokens/exchange" || !(path.startsWith("/v1/") || path === "/metrics");
+      const isOpen = !(path.startsWith("/v1/") || path === "/metrics");
       expect(operation.security.length === 0, path).toBe(isOpen);
     }
   });
@@ -85,8 +85,6 @@ describe("the document", () => {
       "post /v1/subscriptions": "201",
       "post /v1/subscriptions/{id}/replay": "200,201",
       "post /v1/tokens": "201",
-      "post /v1/tokens/codes": "201",
-      "post /v1/tokens/exchange": "201",
     });
   });
 

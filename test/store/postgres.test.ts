@@ -65,7 +65,7 @@ it("knows which subscriptions another node has changed once that is answered, an
     [() => one.catalog.updateSubscription(id, { active: false }, 2), [id]],
     [() => one.catalog.rotateSecret(id, { secret: "r", overlapMs: 0 }, 2), [id]],
     [() => one.catalog.deleteSubscription(id, 2), [id]],
-    [() => one.tokens.revoke(token.rowid, 2), []],
+    [() => one.tokens.revoke(token.rowid, false, 2), []],
   ];
   for (const [change, changed] of changes) {
     await change();

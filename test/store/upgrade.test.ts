@@ -89,6 +89,22 @@ it("keeps the order of a whole subscription of form 21: its wait, what is reques
   await store.close();
 });
 
+it("ends the tokens that form 21 has for browsers, and gives their numbers to no other", async () => {
+  writeOlderFile(
+    file(),
+    21,
+    `INSERT INTO token (name, scopes, hash, created_ms, parent_id)
+      VALUES ('own', '["admin"]', 'own', 1, NULL), ('browser', '["admin"]', 'browser', 1, 1)`,
+  );
+  const store = await open();
+  expect(await store.tokens.list()).toMatchObject([{ rowid: 1, name: "own", scopes: ["admin"] }]);
+  expect(await store.tokens.find("browser")).toBeUndefined();
+  expect(await store.tokens.create({ name: "next", scopes: [], hash: "next" }, NOW)).toMatchObject({
+    rowid: 3,
+  });
+  await store.close();
+});
+
 describe.each([10, 21] as const)("a file of form %i", (form) => {
   it("is reported with what an upgrade would do, and not changed; and so is a backup of it", async () => {
     writeOlderFile(file(), form);

@@ -211,7 +211,6 @@ export interface RouteContext {
   readonly config: HttpConfig;
   /** The OpenAPI document. Anybody may read it, and all answers share the same bytes, however slowly they are read. */
   readonly document: () => Chunks;
-  readonly requiresToken: TokenRequirement;
   /** Large reads go through it. */
   readonly responses: ResponseBudget;
   readonly counts: PublishCounts;

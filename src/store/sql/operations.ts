@@ -7,7 +7,6 @@ import type { Replay } from "../../domain/replay.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Token } from "../../domain/token.ts";
 import type { SubscriptionPatch } from "../catalog.ts";
-import type { RevokeOptions } from "../store.ts";
 import * as actions from "./catalog/actions.ts";
 import * as credentials from "./catalog/credentials.ts";
 import * as subscriptions from "./catalog/subscriptions.ts";
@@ -117,15 +116,7 @@ export const OPERATIONS = {
     ),
     find: read(credentials.findToken),
     list: read(credentials.listTokens),
-    revoke: kept(
-      write(async (sql, id: number, nowMs: number, { managed = false, by }: RevokeOptions = {}) => {
-        const revoked = await credentials.revokeToken(sql, id, managed ? nowMs : undefined);
-        for (const token of revoked) {
-          await recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);
-        }
-        return revoked[0];
-      }),
-    ),
+    revoke: kept(audited("token.revoked", credentials.revokeToken)),
     recordUse: write(credentials.recordTokenUse, { durable: "later" }),
   },
   audit: {

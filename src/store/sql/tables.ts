@@ -248,8 +248,6 @@ CREATE TABLE replay (
 ) STRICT;
 CREATE UNIQUE INDEX replay_running ON replay (subscription_id) WHERE status = 'running';
 
--- parent_id, of a code (see hashCode) the token that it was made with, or 0 for the owner of the data folder; of a browser's token its code.
--- A token ends with its parent.
 CREATE TABLE token (
   rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid ${ID}),
   name TEXT NOT NULL CHECK (${label("name")}),
@@ -257,7 +255,6 @@ CREATE TABLE token (
   hash TEXT NOT NULL UNIQUE CHECK (octet_length(hash) <= 128),
   expires_ms INTEGER CHECK (expires_ms ${TIME}),
   last_used_ms INTEGER CHECK (last_used_ms ${TIME}),
-  parent_id INTEGER CHECK (parent_id ${COUNT}),
   created_ms INTEGER NOT NULL CHECK (created_ms ${TIME})
 ) STRICT;
 

@@ -3,50 +3,32 @@ import { HOLDERS, type Identity, parseScope, type ScopeName } from "../../domain
 import { shared } from "./shared.ts";
 
 const NAME = "evreg.token";
-const OWN_ID = "evreg.token-id";
-const ENDED = "evreg.ended";
+/** Pages of version 0.3.0 kept something else as `evreg.ended`, and a tab may have it still. */
+const ENDED = "evreg.ended-at";
 
 /** The token of this tab. No other tab, port or request has it, as a cookie would. */
 export function readSession(): string | null {
   return sessionStorage.getItem(NAME);
 }
 
-/** @param id of a token that this tab was given for itself, and revokes when it signs out */
-export function keepSession(token: string, id?: number): void {
-  endSession();
+export function keepSession(token: string): void {
   sessionStorage.removeItem(ENDED);
   sessionStorage.setItem(NAME, token);
-  if (id !== undefined) sessionStorage.setItem(OWN_ID, String(id));
 }
 
-/** The token's rowid, if nobody else has it. */
-export function ownTokenId(): string | null {
-  return sessionStorage.getItem(OWN_ID);
-}
-
-/** The server takes the token no more. When, and where the page was, is kept for whoever signs in anew. */
+/** The server takes the token no more. When that was is kept for whoever signs in anew. */
 export function loseSession(): void {
-  if (readSession() !== null) {
-    const lost: LostSession = { atMs: Date.now(), address: location.hash };
-    sessionStorage.setItem(ENDED, JSON.stringify(lost));
-  }
+  if (readSession() !== null) sessionStorage.setItem(ENDED, new Date().toISOString());
   endSession();
 }
 
-export interface LostSession {
-  readonly atMs: number;
-  readonly address: string;
-}
-
-/** What ended by itself, and not by signing out, until somebody signs in. */
-export function lostSession(): LostSession | undefined {
-  const text = sessionStorage.getItem(ENDED);
-  return text === null ? undefined : (JSON.parse(text) as LostSession);
+/** When a session ended by itself, and not by signing out, until somebody signs in. */
+export function readSessionEnd(): string | null {
+  return sessionStorage.getItem(ENDED);
 }
 
 export function endSession(): void {
   sessionStorage.removeItem(NAME);
-  sessionStorage.removeItem(OWN_ID);
 }
 
 /** Who asks, and what its token may do; `null` until the server has said so. */

@@ -57,8 +57,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   migrate: { ok: () => "--status", missing: null, place: "makes folder", varies: "values" },
   // Needs a database; move.test.ts has its output.
   move: null,
-  // Needs a server; open.test.ts has its output.
-  open: null,
   publish: { ok: (_, run) => `order.paid {"id":${run}}`, missing: `${NAME} {}` },
   restore: {
     ok: ({ folder, backup }, run) => `${backup} --data ${join(folder, `restored${run}`)}`,

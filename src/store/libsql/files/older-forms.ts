@@ -12,7 +12,7 @@ import { FORM } from "./schema.ts";
 
 /** What is different in an older form: columns and tables that are not named here keep their names and meanings. */
 export interface OlderForm {
-  /** Tables that are made of others: what stands in for the table, as SQL. */
+  /** Tables that are made of others, or of some of their rows: what stands in for the table, as SQL. */
   readonly tables: Readonly<Record<string, string>>;
   /** Columns that are made of others, by table and column, as SQL over the old row `o`. */
   readonly columns: Readonly<Record<string, string>>;
@@ -79,7 +79,8 @@ const FORM_10: OlderForm = {
 };
 
 const FORM_21: OlderForm = {
-  tables: {},
+  // Tokens that version 0.3.0 gave browsers for a code have no other to end with any more, so they end.
+  tables: { token: "(SELECT * FROM main.token WHERE parent_id IS NULL)" },
   columns: oneOrder("o.order_key", "o.key", "o.due_ms"),
   retryWait: "retry_wait_until_ms",
 };

@@ -1,12 +1,11 @@
 import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
-import { isCodeHash, SIGN_IN_CODES } from "../../../domain/token-secret.ts";
 import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
-import type { CallerToken, TokenRecord } from "../../store.ts";
+import type { TokenRecord } from "../../store.ts";
 import type { Work } from "../operation.ts";
-import { isoOrNull, isRowid, parseStored, type Sql, type StoredRecord, updateRow } from "../sql.ts";
+import { isoOrNull, isRowid, parseStored, type Sql, type StoredRecord } from "../sql.ts";
 
 // Secrets have a table of their own, so that no listing reads them. What a write removes there is erased at once.
 
@@ -126,116 +125,56 @@ interface TokenRow extends StoredRecord<
 const COLUMNS =
   "rowid AS rowid, name, scopes, expires_ms AS expires_at, last_used_ms AS last_used_at, created_ms AS timestamped";
 
-/** Tokens of browsers are not listed once they have ended, and nobody manages a server with them. */
-const IS_OF_BROWSER = "parent_id IS NOT NULL";
-
-/** So many living tokens may be made, by codes, for one token. */
-const MAX_BROWSERS = 32;
 const MANAGED_FOR_MS = 60 * 60_000;
 
 export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): Promise<Token> {
-  await sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
-  const { parentId, scopes } = input;
-  if (parentId !== undefined && isCodeHash(input.hash)) await checkCodes(sql, parentId, nowMs);
-  else if (parentId !== undefined) await useCode(sql, parentId, input.expiresAtMs ?? null, nowMs);
   if ((await sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash)) !== undefined) {
     throw new EvregError("conflict", "This token exists already.");
   }
   const row = await sql.first<TokenRow>(
-    `INSERT INTO token (name, scopes, hash, expires_ms, created_ms, parent_id) VALUES (?, ?, ?, ?, ?, ?)
+    `INSERT INTO token (name, scopes, hash, expires_ms, created_ms) VALUES (?, ?, ?, ?, ?)
       RETURNING ${COLUMNS}`,
     input.name,
-    JSON.stringify(scopes),
+    JSON.stringify(input.scopes),
     input.hash,
     input.expiresAtMs,
     nowMs,
-    parentId,
   );
   return tokenOf(row!);
 }
 
-const IS_CODE = "hash LIKE 'code %'";
-
-/** Checks whether one more code may be made with a token, as each could make more for ever. */
-async function checkCodes(sql: Sql, id: number, nowMs: number): Promise<void> {
-  const { own, all } = (await sql.first<{ own: number; all: number }>(
-    `SELECT count(*) AS "all", coalesce(sum(parent_id = ?1), 0) AS own FROM token
-      WHERE ${IS_CODE} AND created_ms > ?2`,
-    id,
-    nowMs - SIGN_IN_CODES.holdMs,
-  ))!;
-  if (own < SIGN_IN_CODES.maxOfOne && all < SIGN_IN_CODES.max) return;
-  const message = "Too many codes for signing in were made in the last two minutes. Try again in a moment.";
-  throw new EvregError("rate_limited", message);
-}
-
-/** @param endsMs of what it is used for: until then it is known that it was used */
-async function useCode(sql: Sql, id: number, endsMs: number | null, nowMs: number): Promise<void> {
-  const code = await sql.first<{ readonly used: number | null }>(
-    `SELECT last_used_ms AS used FROM token WHERE rowid = ?1 AND ${IS_CODE} AND ?2 - created_ms BETWEEN 0 AND ?3 - 1`,
-    id,
-    nowMs,
-    SIGN_IN_CODES.holdMs,
-  );
-  if (code === undefined) throw new EvregError("unauthorized", SIGN_IN_CODES.unknown);
-  if (code.used !== null) throw new EvregError("conflict", "The code was used before.");
-  await updateRow(sql, "token", id, { last_used_ms: nowMs, expires_ms: endsMs });
-  const browsers = await sql.value<number>(
-    `SELECT count(*) FROM token WHERE parent_id IN (SELECT rowid FROM token
-      WHERE parent_id > 0 AND parent_id = (SELECT parent_id FROM token WHERE rowid = ?))`,
-    id,
-  );
-  if (browsers < MAX_BROWSERS) return;
-  const message = `${MAX_BROWSERS} browsers are signed in by this token. Sign out in one of them, or revoke a token named browser.`;
-  throw new EvregError("rate_limited", message);
-}
-
-export async function findToken(sql: Sql, hash: string): Promise<CallerToken | undefined> {
-  const row = await sql.first<TokenRow & Pick<CallerToken, "parentId" | "callerId">>(
-    `SELECT ${COLUMNS}, parent_id AS parentId,
-        coalesce((SELECT nullif(c.parent_id, 0) FROM token AS c WHERE c.rowid = token.parent_id), nullif(parent_id, 0), rowid) AS callerId
-      FROM token WHERE hash = ?`,
-    hash,
-  );
-  if (row === undefined) return undefined;
-  const { callerId, parentId } = row;
-  return { ...tokenOf(row), callerId, parentId };
+export async function findToken(sql: Sql, hash: string): Promise<Token | undefined> {
+  const row = await sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
+  return row && tokenOf(row);
 }
 
 export async function listTokens(sql: Sql): Promise<readonly Token[]> {
-  return (await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE NOT ${IS_CODE} ORDER BY rowid`)).map(
-    tokenOf,
-  );
+  return (await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`)).map(tokenOf);
 }
 
-/**
- * Revokes a token. Answers it, and after it those that were made for it, which end with it; none where there is no such token.
- */
-export async function revokeToken(sql: Sql, id: number, managedAtMs?: number): Promise<readonly Token[]> {
-  if (!isRowid(id)) return [];
-  const wasManaged = managedAtMs !== undefined && (await isManaged(sql, managedAtMs));
-  const family = await sql.rows<TokenRow & { readonly isCode: number }>(
-    `SELECT ${COLUMNS}, ${IS_CODE} AS isCode FROM token
-      WHERE rowid = ?1 OR parent_id = ?1 OR parent_id IN (SELECT rowid FROM token WHERE parent_id = ?1) ORDER BY rowid`,
-    id,
-  );
-  for (const { rowid } of family) await sql.run("DELETE FROM token WHERE rowid = ?", rowid);
-  const revoked = family
-    .filter(({ isCode }) => isCode === 0)
-    .map(({ isCode: _isCode, ...row }) => tokenOf(row));
-  if (wasManaged && !(await isManaged(sql, managedAtMs))) {
+/** @returns what was revoked */
+export async function revokeToken(
+  sql: Sql,
+  id: number,
+  keepsAdmin: boolean,
+  nowMs: number,
+): Promise<Token | undefined> {
+  if (!isRowid(id)) return undefined;
+  const wasManaged = keepsAdmin && (await isManaged(sql, nowMs));
+  const row = await sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
+  if (wasManaged && !(await isManaged(sql, nowMs))) {
     const message =
       "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.";
     throw new EvregError("conflict", message);
   }
-  return revoked;
+  return row && tokenOf(row);
 }
 
 /** Whether a token can manage others at that time, and for long enough to make another. */
 async function isManaged(sql: Sql, atMs: number): Promise<boolean> {
   return (
     (await sql.value<number>(
-      `SELECT EXISTS (SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?) AND NOT (${IS_OF_BROWSER})
+      `SELECT EXISTS (SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?)
       AND EXISTS (SELECT 1 FROM json_each(t.scopes) AS s WHERE s.value = 'admin'))`,
       atMs + MANAGED_FOR_MS,
     )) === 1
