@@ -25,7 +25,7 @@ export const OPERATIONS = {
     revision: to("GET /v1/actions/:name/revisions/:id", "name", "id"),
     check: to("POST /v1/actions/:name/check", "name", "body", "signal"),
     validate: to("POST /v1/actions/:name/validate", "name", "body", "signal"),
-    sample: to("GET /v1/actions/:name/sample", "name", "query"),
+    sample: to("GET /v1/actions/:name/sample", "name"),
   },
   events: {
     deliveries: to("GET /v1/events/:id/deliveries", "id"),

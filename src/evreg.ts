@@ -6,7 +6,6 @@ import type {
   NewAction,
   PayloadVerdict,
   RevisionQuery,
-  SampleQuery,
   SchemaCandidate,
   SchemaVerdict,
   WarningMeta,
@@ -186,10 +185,10 @@ export interface ActionsPort {
    */
   validate(name: string, payload: RawJson, signal?: AbortSignal): Promise<Answer<PayloadVerdict>>;
   /**
-   * A made-up payload that conforms to the schema in force. `not_found`; `invalid` where none was found; `unavailable` when
+   * A made-up payload that conforms to the schema in force, the same for the same schema. `not_found`; `invalid` where none was found; `unavailable` when
    * earlier ones take too long.
    */
-  sample(name: string, query?: SampleQuery): Promise<Answer<ActionSample>>;
+  sample(name: string): Promise<Answer<ActionSample>>;
 }
 
 export interface EventsPort {

@@ -11,7 +11,7 @@ import {
   requiredFlag,
 } from "../cli/flags.ts";
 import { type About, listCommand, recordCommand } from "../cli/resource-command.ts";
-import { flagWords } from "../cli/io/text.ts";
+import { escapeControlInJson, flagWords } from "../cli/io/text.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
@@ -65,6 +65,24 @@ export class ActionsCreate extends TargetCommand {
     await this.showRecord(flags, ACTION_CHANGED, ({ actions }) => actions.create(input), {
       creates: "folder",
     });
+  }
+}
+
+export class ActionsSample extends TargetCommand {
+  static override summary = "Make up a payload that conforms to an action's schema.";
+  static override description =
+    'It is checked by the schema before it is shown. Values that the schema gives as "examples" or "default" are taken where they conform. The same schema gives the same payload.';
+  static override examples = examples("evreg actions sample order.created", {
+    "Publish it, to try a handler":
+      "evreg actions sample order.created | evreg publish order.created - --wait",
+  });
+  static override args = { name: textArg("Name of the action.") };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(ActionsSample);
+    const answer = await this.withTarget(flags, ({ actions }) => actions.sample(args.name));
+    const text = `${JSON.stringify(answer.data.payload, null, 2)}\n`;
+    await this.outputFor(flags).text(answer, () => escapeControlInJson(text));
   }
 }
 

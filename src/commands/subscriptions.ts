@@ -21,7 +21,7 @@ import {
   retriesNote,
   unmatchedNote,
 } from "../cli/notes.ts";
-import { payloadFrom, sampleOf } from "../cli/publish/publish-one.ts";
+import { payloadFrom } from "../cli/publish/publish-one.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscriptions/flags.ts";
 import { subscriptionArg, subscriptionId } from "../cli/subscriptions/name.ts";
@@ -33,6 +33,7 @@ import { isPattern, matches } from "../domain/names.ts";
 import { REPLAY_SELECTIONS } from "../model/replay.ts";
 import { SECRET_ROTATION, type SubscriptionMode } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
+import { RawJson } from "../json/raw-json.ts";
 import { DURATION } from "../model/value-kinds.ts";
 import { MODES } from "../model/subscription.ts";
 import {
@@ -213,18 +214,17 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
   static override flags = {
     action: textFlag("The action, for a subscription to several; the first one unless given.", "NAME"),
     payload: textFlag("The payload: a file, - for stdin, or a JSON object.", "FILE"),
-    seed: numberFlag("Chooses the payload that is made up.", { exclusive: ["payload"] }),
   };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsTest);
-    const { payload, seed, action: named } = flags;
+    const { payload, action: named } = flags;
     const typed = payload === undefined ? undefined : await payloadFrom(payload);
     const act = async (evreg: Evreg): Promise<number> => {
       const id = await subscriptionId(evreg, args.id);
       const { data: subscription } = await evreg.subscriptions.get(id);
       const action = named ?? (await actionOf(evreg, subscription.action));
-      const sent = typed ?? (await sampleOf(evreg, action, seed));
+      const sent = typed ?? RawJson.fromValue((await evreg.actions.sample(action)).data.payload);
       const answer = await evreg.subscriptions.test(id, { action, payload: sent }, interruption());
       const output = this.outputFor(flags);
       await output.record(answer, HANDLER_TEST_RECORD);

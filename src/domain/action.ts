@@ -70,10 +70,7 @@ export const CHECK_LIMITS = {
   failures: 100,
 } as const;
 
-/** A seed that is chosen for somebody is below this, so that a person can type it again. */
-export const SEEDS = 1_000_000;
-
-/** A made-up payload that conforms to the schema in force. The same seed gives the same one for as long as the schema stays. */
+/** A made-up payload that conforms to the schema in force. */
 export interface ActionSample extends ValueOf<Answers["ActionSample"]> {}
 
 /** The notice to whoever publishes to a deprecated action. */
@@ -168,13 +165,3 @@ export const REVISION_QUERY = querySchema("RevisionQuery", {
   after: { ...rowid, description: "Walks on to revisions older than this one." },
 });
 export type RevisionQuery = QueryOf<typeof REVISION_QUERY>;
-
-export const SAMPLE_QUERY = querySchema("SampleQuery", {
-  seed: {
-    type: "integer",
-    minimum: 0,
-    maximum: Number.MAX_SAFE_INTEGER,
-    description: "Chooses the payload; any when not given. The same gives the same payload.",
-  },
-});
-export type SampleQuery = QueryOf<typeof SAMPLE_QUERY>;

@@ -76,7 +76,6 @@ export const ACTION_ANSWERS = {
   ActionSample: record({
     action: field.text,
     revision: number,
-    seed: about(field.count, "The same seed gives the same payload while the schema stays the same."),
     payload: { type: "object", additionalProperties: true },
   }),
   Deprecation: record({

@@ -10,15 +10,12 @@ import {
   REVISION_LIMITS,
   REVISION_QUERY,
   type RevisionQuery,
-  SAMPLE_QUERY,
   SCHEMA_CANDIDATE,
   type SchemaCandidate,
-  SEEDS,
 } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
 import type { ActionsPort } from "../evreg.ts";
-import { noSample } from "../schema/generate/no-sample.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
 import type { RevisionSelection } from "../store/catalog.ts";
 import { type Compare, updateAction } from "./action-update.ts";
@@ -165,15 +162,18 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const errors = failure === undefined ? [] : shownFailures(failure);
       return { data: { action: name, revision: action.revision, valid: failure === undefined, errors } };
     },
-    async sample(name, query = {}) {
-      const { seed = Math.floor(context.random.fraction() * SEEDS) } = checkQuery(SAMPLE_QUERY, query);
-      const stored = await readable(name);
-      const { action, revision } = stored;
-      const made = await schemaProducts.make("sample", { schemata: stored.schemata, seed }, caller);
-      if (made.payload === undefined) throw noSample(action, made.failure);
-      return { data: { action, revision, seed, payload: made.payload } };
+    async sample(name) {
+      const { action, revision, schemata } = await readable(name);
+      const payload = await schemaProducts.make("sample", schemata, caller);
+      if (payload === undefined) throw noSample(action);
+      return { data: { action, revision, payload } };
     },
   };
+}
+
+function noSample(action: string): EvregError {
+  const message = `No payload that conforms to the schema of ${action} was found. Put one into the schema as an example ("examples": [{…}]), at its root or where it is hard to meet, or write the payload yourself.`;
+  return new EvregError("invalid", message, { action });
 }
 
 /** The store's message names the owner of a name that is taken, which not everyone may know. */

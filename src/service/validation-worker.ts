@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { CompatibilityMode, Schemata } from "../domain/action.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { compare } from "../schema/compatibility/compare.ts";
-import { type Sample, Sampler } from "../schema/generate/generator.ts";
+import { sampleOf } from "../schema/generate/sample.ts";
 import { budget } from "../schema/limits.ts";
 import { compileSchema, type OffThreadResult, type Validator } from "../schema/validate/compile.ts";
 import { parseText } from "../json/parse.ts";
@@ -42,9 +42,7 @@ const work = {
     return { failure, isDecided: budget.left >= 0 };
   },
   comparison: ({ older, newer, mode }: ComparedSchemas) => compare(older, newer, { mode }),
-  /** Makes the first sample of the seed. */
-  sample: ({ schemata, seed }: { readonly schemata: Schemata; readonly seed: number }): Sample =>
-    new Sampler(schemata).sample(seed, 0),
+  sample: (schemata: Schemata) => sampleOf(schemata),
 };
 
 export type ThreadWork = typeof work;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { mintToken } from "../../src/domain/token-secret.ts";
-import { SeededRandom } from "../../src/schema/generate/seeded-random.ts";
+import { SeededRandom } from "../support/seeded-random.ts";
 import { startCluster } from "../support/postgres.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
@@ -60,7 +60,7 @@ test(
       const load = new ChaosLoad(fleet, RATE);
       const actors = new Actors(fleet, receiver, subs);
       actors.start();
-      const numbers = new SeededRandom(SEED, 0);
+      const numbers = new SeededRandom(SEED);
       const random = (): number => numbers.fraction();
       const faults = new Faults({ fleet, links, cluster, database: DATABASE, random });
       faults.start();

@@ -34,7 +34,6 @@ const BAD_TIMES = ["yesterday", "2026-02-29T00:00:00Z"];
 const action: Call = ({ actions }, members: object) => actions.create({ ...newAction(), ...members });
 const actionChange: Call = ({ actions }, members: never) => actions.update("user.created", members);
 const check: Call = ({ actions }, candidate: never) => actions.check("user.created", candidate);
-const sample: Call = ({ actions }, query: never) => actions.sample("user.created", query);
 const revisions: Call = ({ actions }, query: never) => actions.revisions("user.created", query);
 const subscription: Call = (evreg, members: object) => evreg.subscriptions.create({ ...OTHER, ...members });
 const change: Call = ({ subscriptions }, members: object) => subscriptions.update(PUSH, members);
@@ -293,7 +292,6 @@ const INVALID: readonly Row[] = [
 ];
 
 const MALFORMED: readonly Row[] = [
-  ...refusedBy(sample, [["a seed is a whole number", "seed", each("seed", -1, 1.5)]]),
   ...refusedBy(revisions, [
     ["a page has 1 to 50 revisions", "limit", each("limit", 51)],
     ["revisions have no pages", "page", each("page", 2)],

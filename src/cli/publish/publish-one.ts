@@ -33,13 +33,6 @@ export async function publishOne(evreg: Evreg, event: NewEvent, options: Publish
   return EXIT.done;
 }
 
-/** Makes up a payload from the action's schema. @param seed any, if there is none */
-export async function sampleOf(evreg: Evreg, action: string, seed: number | undefined): Promise<RawJson> {
-  const { data } = await evreg.actions.get(action);
-  const { anySeed, samplePayloads } = await import("../sample-payload.ts");
-  return samplePayloads(data, seed ?? anySeed(), 1)[0]!;
-}
-
 /** The payload as it was typed, or from its file. The target decides how large it may be. */
 export async function givenPayload(payload: string | undefined, file: string | undefined): Promise<RawJson> {
   if (payload !== undefined && file !== undefined)

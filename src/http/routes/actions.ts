@@ -5,7 +5,6 @@ import {
   NEW_ACTION,
   PAYLOAD,
   REVISION_QUERY,
-  SAMPLE_QUERY,
   SCHEMA_CANDIDATE,
 } from "../../domain/action.ts";
 import { payloadSteps } from "../../domain/publish-body.ts";
@@ -73,9 +72,8 @@ export const ACTION_ROUTES: readonly Route[] = [
   }),
   operation("actions.sample", "sampleAction", "Make up a payload that conforms to an action's schema", {
     description:
-      "It is checked by the schema before it is answered. Values under `examples` and `default` are used as well. " +
-      "Where none is found the answer is 422.",
-    query: SAMPLE_QUERY,
+      "It is checked by the schema before it is answered. Values under `examples` and `default` are used where they " +
+      "conform. The same schema gives the same payload. Where none is found the answer is 422.",
     answer: ["The payload.", one("ActionSample")],
     failures: [422],
   }),

@@ -1,4 +1,3 @@
-import type { SeededRandom } from "../generate/seeded-random.ts";
 import { spend } from "../limits.ts";
 import {
   type Automaton,
@@ -46,11 +45,8 @@ export class TextWitness {
   readonly #automata = new Map<string, Automaton>();
   readonly #found = new Map<string, Path>();
 
-  /** @param random picks the letters of each kind, the same for the same state of it */
-  find(
-    { matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted,
-    random?: SeededRandom,
-  ): TextFound {
+  /** @param variant counts texts of the same kinds of letters, as far as there are others */
+  find({ matching, notMatching, minLength = 0, maxLength = Infinity }: TextWanted, variant = 0): TextFound {
     spend(1);
     const key = JSON.stringify([matching, notMatching, minLength, String(maxLength)]);
     let path = this.#found.get(key);
@@ -60,8 +56,13 @@ export class TextWitness {
     }
     if (typeof path === "string") return path;
     spend(path.length >> 3);
-    const characters = path.map((letter) => (random === undefined ? letter[0] : random.pick(letter)));
-    return { text: characters.map((character) => String.fromCodePoint(character)).join("") };
+    let rest = variant;
+    const characters = path.map((letter) => {
+      const character = letter[rest % letter.length]!;
+      rest = Math.floor(rest / letter.length);
+      return character;
+    });
+    return { text: String.fromCodePoint(...characters) };
   }
 
   #looking(wanted: Required<TextWanted>): Path {

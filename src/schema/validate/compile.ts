@@ -43,10 +43,6 @@ export function* compileSchemaSteps(schemata: unknown): Steps<Validator> {
   return yield* compileDocumentSteps(document);
 }
 
-export function compileDocument(document: SchemaDocument): Validator {
-  return runSync(compileDocumentSteps(document));
-}
-
 export function* compileDocumentSteps(document: SchemaDocument): Steps<Validator> {
   yield* compilePatternsSteps(document);
   yield;

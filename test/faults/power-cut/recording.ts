@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
-import { SeededRandom } from "../../../src/schema/generate/seeded-random.ts";
+import { SeededRandom } from "../../support/seeded-random.ts";
 import { Disk, type Leaving } from "./disk.ts";
 import { type Note, notesIn } from "./notes.ts";
 
@@ -98,7 +98,7 @@ export class Recording {
     look: (image: Image) => Promise<void>,
     { seed = SEED, from = 0 }: { readonly seed?: number; readonly from?: Moment } = {},
   ): Promise<void> {
-    const numbers = new SeededRandom(seed, 0);
+    const numbers = new SeededRandom(seed);
     const random = (): number => numbers.fraction();
     const moments = this.#moments(count - 1, from, random);
     const disk = this.#disk;

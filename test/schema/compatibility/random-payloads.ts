@@ -1,4 +1,4 @@
-import type { SeededRandom } from "../../../src/schema/generate/seeded-random.ts";
+import type { SeededRandom } from "../../support/seeded-random.ts";
 import { words } from "../../support/words.ts";
 import { NAMES, TEXTS } from "./random-schemas.ts";
 import type { Json } from "./random-schemas.ts";

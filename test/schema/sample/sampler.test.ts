@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { lengthOf, someOf } from "../../faults/length.ts";
 import { checkSchema } from "../../../src/schema/check.ts";
-import { Sampler } from "../../../src/schema/generate/generator.ts";
+import { sampleOf } from "../../../src/schema/generate/sample.ts";
 import { compileSchema } from "../../../src/schema/validate/compile.ts";
 import { githubTypes } from "../../support/github.ts";
 import { holding, SCHEMAS, text, tree, whole } from "./schemas.ts";
@@ -9,13 +9,9 @@ import { holding, SCHEMAS, text, tree, whole } from "./schemas.ts";
 describe("every sample conforms", () => {
   test.each(SCHEMAS)("%s", (_, schemata) => {
     checkSchema(schemata);
-    const sampler = new Sampler(schemata);
-    const validator = compileSchema(schemata);
-    for (let stream = 0; stream < 20; stream++) {
-      const { payload } = sampler.sample(7, stream);
-      expect(payload, `stream ${stream}`).toBeTypeOf("object");
-      expect(validator.validate(JSON.parse(JSON.stringify(payload)))).toBeUndefined();
-    }
+    const payload = sampleOf(schemata);
+    expect(payload).toBeTypeOf("object");
+    expect(compileSchema(schemata).validate(JSON.parse(JSON.stringify(payload)))).toBeUndefined();
   });
 });
 
@@ -23,8 +19,7 @@ test("event types of GitHub have samples, which conform", { timeout: 120_000 }, 
   const types = githubTypes();
   expect(types).toHaveLength(58);
   for (const { name, schemata } of someOf(types, lengthOf("schema/sample/sampler")["event types"])) {
-    const sampler = new Sampler(schemata);
-    const { payload } = sampler.sample(1, 0);
+    const payload = sampleOf(schemata);
     expect(payload, name).toBeTypeOf("object");
     expect(compileSchema(schemata).validate(payload), name).toBeUndefined();
     // Not the least that conforms: what is optional is there as well.
@@ -32,45 +27,45 @@ test("event types of GitHub have samples, which conform", { timeout: 120_000 }, 
   }
 });
 
-test("the same seed gives the same payloads; another seed or stream gives others", () => {
-  const schemata = {
-    type: "object",
-    required: ["a"],
-    properties: { a: text, b: whole, c: tree },
-    definitions: { tree },
-  };
-  const texts = (seed: number): string[] =>
-    Array.from({ length: 8 }, (_, stream) => JSON.stringify(new Sampler(schemata).sample(seed, stream)));
-  expect(texts(42)).toEqual(texts(42));
-  expect(texts(42)).not.toEqual(texts(43));
-  expect(new Set(texts(42)).size).toBeGreaterThan(4);
-  // A seed's upper half counts as well.
-  expect(texts(42 + 2 ** 40)).not.toEqual(texts(42));
-  // One sampler for all of them makes no difference.
-  const sampler = new Sampler(schemata);
-  expect(texts(42).map((_, stream) => JSON.stringify(sampler.sample(42, stream)))).toEqual(texts(42));
+test.each([
+  [
+    "what is optional is there, and an item in a list",
+    { type: "object", properties: { a: text, b: whole, c: { type: "array", items: text } } },
+    { a: "text", b: 1, c: ["text"] },
+  ],
+  [
+    "a value has none of its own kind within it",
+    holding({ $ref: "#/definitions/tree" }, { tree }),
+    { a: { children: [] } },
+  ],
+  ["a map has a member", holding({ additionalProperties: whole }), { a: { member0: 1 } }],
+  ["a constant comes before all else", holding({ const: 7, examples: [8] }), { a: 7 }],
+  [
+    "an example that conforms",
+    holding({ type: "string", pattern: "^\\d+$", examples: ["no", "12"] }),
+    { a: "12" },
+  ],
+  ["a default", holding({ type: "integer", default: 12 }), { a: 12 }],
+  ["the first of those listed", holding({ enum: ["b", "a"] }), { a: "b" }],
+  [
+    "what is optional is left out where it does not conform",
+    { properties: { a: text }, not: { required: ["a"] } },
+    {},
+  ],
+])("a sample is a usual payload: %s", (_, schemata, expected) => {
+  expect(sampleOf(schemata)).toEqual(expected);
 });
 
-test("examples in the schema are used if they conform", () => {
-  const sampler = new Sampler(holding({ type: "string", pattern: "^\\d+$", examples: ["12", "no"] }));
-  const found = new Set(Array.from({ length: 30 }, (_, stream) => sampler.sample(3, stream).payload?.["a"]));
-  expect(found).toContain("12");
-  expect(found).not.toContain("no");
-});
-
-describe("where no payload is found", () => {
-  test("a contradiction ends without a payload", () => {
-    const sampler = new Sampler(holding({ allOf: [{ type: "string" }, { type: "integer" }] }));
-    expect(sampler.sample(1, 0)).toEqual({ payload: undefined, failure: undefined });
-  });
-
-  test("the error says why the last attempt failed", () => {
-    const { payload, failure } = new Sampler({
+test.each([
+  ["a contradiction", holding({ allOf: [{ type: "string" }, { type: "integer" }] })],
+  [
+    "what is not looked for",
+    {
       required: ["a"],
       properties: { a: { enum: [1, 2] } },
       not: { properties: { a: { maximum: 2 } } },
-    }).sample(1, 0) as { payload: undefined; failure: unknown };
-    expect(payload).toBeUndefined();
-    expect(failure).toMatchObject({ field: "", message: expect.stringContaining("not") as unknown });
-  });
+    },
+  ],
+])("%s has no sample", (_, schemata) => {
+  expect(sampleOf(schemata)).toBeUndefined();
 });

@@ -20,17 +20,16 @@ interface TypedEvent {
   readonly text: string;
   /** Stays the same until the event is known to be stored, also over a reload. */
   readonly key: string;
-  /** The seed of a payload that was made up. */
-  readonly seed: number | null;
+  readonly isMadeUp: boolean;
 }
 
-const newEvent = (): TypedEvent => ({ text: "", key: newAttemptKey(), seed: null });
+const newEvent = (): TypedEvent => ({ text: "", key: newAttemptKey(), isMadeUp: false });
 
 /** Publishes one event, made up or written by hand. */
 export function PublishBox({ action, subscribers }: PartProps) {
   const name = action.action;
   const draft = useDraft(linkTo(["actions", name, "publish"]), newEvent);
-  const { text, key, seed } = draft.fields;
+  const { text, key, isMadeUp } = draft.fields;
   const [published, setPublished] = useState<number | undefined>();
   const { isBusy, failure, act, forget } = useActing();
   // A sample that is long in coming must keep nobody from publishing what was typed, nor replace it.
@@ -42,11 +41,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
       forget();
       const { data } = await readSample(`${actionPath(name)}/sample`);
       if (typed.current) return;
-      draft.begin({
-        text: indented(data.exactText),
-        key: newAttemptKey(),
-        seed: data.seed,
-      });
+      draft.begin({ text: indented(data.exactText), key: newAttemptKey(), isMadeUp: true });
     });
   useEffect(() => {
     if (draft.typedAt === undefined) sample();
@@ -90,7 +85,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
       <CameBack draft={draft} />
       <Section
         title="Payload"
-        note={seed !== null && <>made up, seed {seed}</>}
+        note={isMadeUp && "made up"}
         aside={
           <Button
             look="bare"
@@ -99,7 +94,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
               typed.current = false;
               sample();
             }}
-            label="Make up another"
+            label="Make one up"
           />
         }
       >
@@ -111,7 +106,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
           {...EXACT}
           onInput={(event) => {
             typed.current = true;
-            draft.change({ text: event.currentTarget.value, key: newAttemptKey(), seed: null });
+            draft.change({ text: event.currentTarget.value, key: newAttemptKey(), isMadeUp: false });
           }}
         />
       </Section>
@@ -126,9 +121,9 @@ export function PublishBox({ action, subscribers }: PartProps) {
       </div>
       <Command
         text={
-          seed === null
-            ? `evreg publish ${shellWord(name)} --file payload.json`
-            : [`evreg actions sample ${shellWord(name)} --seed ${seed}`, `evreg publish ${shellWord(name)} -`]
+          isMadeUp
+            ? [`evreg actions sample ${shellWord(name)}`, `evreg publish ${shellWord(name)} -`]
+            : `evreg publish ${shellWord(name)} --file payload.json`
         }
       />
     </div>

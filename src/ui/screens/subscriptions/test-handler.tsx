@@ -57,9 +57,8 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
 
   const makeUp = async (): Promise<void> => {
     const path = `/v1/actions/${encodeURIComponent(action.trim())}/sample`;
-    const sample = (await readSample(path)).data;
-    draft.begin({ payload: indented(sample.exactText) });
-    setOrigin(`Made up from the schema, with seed ${sample.seed}.`);
+    draft.begin({ payload: indented((await readSample(path)).data.exactText) });
+    setOrigin("Made up from the schema.");
   };
   const run = async (): Promise<void> => {
     const text = `{"action":${JSON.stringify(action.trim())},"payload":${objectText("filter", payload)}}`;

@@ -1,13 +1,9 @@
-/** A random generator whose values depend on seed and stream alone; for samples, never for secrets. */
+/** A random generator whose values depend on its seed alone. */
 export class SeededRandom {
   #state: number;
 
-  /** @param stream distinguishes the samples of one seed; both whole numbers from 0 */
-  constructor(seed: number, stream: number) {
-    this.#state = 0x9e3779b9;
-    for (const part of [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0, stream >>> 0]) {
-      this.#state = mixed(this.#state ^ part);
-    }
+  constructor(seed: number) {
+    this.#state = mixed(0x9e3779b9 ^ seed);
   }
 
   /** Answers a number in [0, 1), by Mulberry32. */
@@ -28,15 +24,6 @@ export class SeededRandom {
   /** One of the list; `undefined` of an empty one. */
   pick<T>(list: readonly T[]): T {
     return list[this.whole(0, list.length - 1)]!;
-  }
-
-  shuffled<T>(list: readonly T[]): T[] {
-    const out = [...list];
-    for (let at = out.length - 1; at > 0; at--) {
-      const other = this.whole(0, at);
-      [out[at], out[other]] = [out[other]!, out[at]!];
-    }
-    return out;
   }
 }
 
