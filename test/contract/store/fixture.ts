@@ -21,6 +21,8 @@ import { claimRequest } from "../../support/claim-request.ts";
 
 interface OpenedStore {
   readonly store: Store;
+  /** Has it started anew, by a clock that was set to this time. Answers what goes on with it. */
+  startAt(nowMs: number): Promise<Store>;
   /** Removes what is left of it, once it is closed. */
   remove(): void;
 }
@@ -49,16 +51,26 @@ export class Fixture {
 
   static use(open: OpenStore): Fixture {
     const fixture = new Fixture();
-    let opened: OpenedStore | undefined;
     beforeEach(async () => {
-      opened = await open();
-      Object.assign(fixture, opened.store, { store: opened.store });
+      fixture.#opened = await open();
+      fixture.#have(fixture.#opened.store);
     });
     afterEach(async () => {
-      await opened?.store.close();
-      opened?.remove();
+      await fixture.store.close();
+      fixture.#opened.remove();
     });
     return fixture;
+  }
+
+  #opened!: OpenedStore;
+
+  #have(store: Store): void {
+    Object.assign(this, store, { store });
+  }
+
+  /** Starts the store anew, by a clock that was set to this time. */
+  async startAt(nowMs: number): Promise<void> {
+    this.#have(await this.#opened.startAt(nowMs));
   }
 
   action(action = "user.created", application = "crm"): Promise<Action> {
