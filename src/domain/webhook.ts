@@ -1,6 +1,5 @@
-import type { RecordOf } from "../model/field.ts";
+import { record, type RecordOf } from "../model/field.ts";
 import type { HANDLER_TEST } from "../model/handler-test.ts";
-import { SERVICE_EVENT_SCHEMAS } from "./service-events.ts";
 
 // What a handler receives. The engine sends exactly these headers and members, and the OpenAPI document publishes them.
 
@@ -19,26 +18,17 @@ export const WEBHOOK_HEADERS = {
 export type WebhookHeader = keyof typeof WEBHOOK_HEADERS;
 
 /** The body of a delivery. */
-export const WEBHOOK_BODY = webhookBody({ type: "string" }, { type: "object", additionalProperties: true });
-
-/** The bodies of events about evreg itself, by their action. */
-export const SERVICE_WEBHOOK_BODIES = Object.fromEntries(
-  Object.entries(SERVICE_EVENT_SCHEMAS).map(([action, { $schema: _dialect, ...payload }]) => [
-    action,
-    webhookBody({ const: action }, payload),
-  ]),
-);
-
-function webhookBody(action: object, payload: object): Readonly<Record<string, unknown>> {
-  const properties = {
-    event_id: { type: "string", description: "The same each time the event is sent." },
-    action,
-    payload: { description: "Byte for byte as it was published.", ...payload },
-    timestamp: { type: "string", format: "date-time", description: "When the event was published." },
-    delivery_attempt: { type: "integer", minimum: 1, description: "Counted on over replays." },
-  };
-  return { type: "object", properties, required: Object.keys(properties), additionalProperties: false };
-}
+export const WEBHOOK_BODY = record({
+  event_id: { type: "string", description: "The same each time the event is sent." },
+  action: { type: "string" },
+  payload: {
+    type: "object",
+    additionalProperties: true,
+    description: "Byte for byte as it was published.",
+  },
+  timestamp: { type: "string", format: "date-time", description: "When the event was published." },
+  delivery_attempt: { type: "integer", minimum: 1, description: "Counted on over replays." },
+});
 
 /** The header that only the requests of tests have. */
 export const TEST_HEADER = "X-Evreg-Test";

@@ -1,5 +1,5 @@
-import { actionName, type BodySchema, type JsonSchema, rowid as id } from "../domain/request.ts";
-import { SERVICE_WEBHOOK_BODIES, WEBHOOK_BODY, WEBHOOK_HEADERS } from "../domain/webhook.ts";
+import { actionName, type InputSchema, rowid as id } from "../domain/request.ts";
+import { WEBHOOK_BODY, WEBHOOK_HEADERS } from "../domain/webhook.ts";
 import { ACTION_ROUTES } from "./routes/actions.ts";
 import { EVENT_ROUTES } from "./routes/events.ts";
 import { OPERATION_ROUTES } from "./routes/operations.ts";
@@ -87,7 +87,7 @@ export function openApiDocument(version: string, requires: TokenRequirement): Re
     servers: [{ url: "/" }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths: pathsOf(routes, requires),
-    webhooks: webhooks(),
+    webhooks: { event: { post: WEBHOOK } },
     components: {
       schemas: { ...RECORDS, ...bodiesOf(routes), Webhook: WEBHOOK_BODY },
       responses: Object.fromEntries(
@@ -112,45 +112,32 @@ export function openApiDocument(version: string, requires: TokenRequirement): Re
   return JSON.parse(JSON.stringify(document)) as Record<string, unknown>;
 }
 
-/** What evreg sends to handlers: the events of any action, and the events about evreg itself. */
-function webhooks(): Record<string, unknown> {
-  const event = webhook("receiveEvent", "An event of the subscription's action", ref("Webhook"));
-  const ofService = Object.entries(SERVICE_WEBHOOK_BODIES).map(([action, body]) => {
-    const { payload } = body["properties"] as { payload: { description: string } };
-    const name = action.replace(/(?:^evreg)?\.(\w)/g, (_, letter: string) => letter.toUpperCase());
-    return [action, webhook(`receive${name}`, payload.description.replace(/\.$/, ""), body)] as const;
-  });
-  return { event, ...Object.fromEntries(ofService) };
-}
-
-function webhook(operationId: string, summary: string, schema: JsonSchema): Record<string, unknown> {
-  const post = {
-    operationId,
-    summary,
-    security: [{ secret: [] }, {}],
-    parameters: Object.entries(WEBHOOK_HEADERS).map(([name, description]) => ({
-      name,
-      in: "header",
-      required: true,
-      description,
-      schema: { type: "string" },
-    })),
-    requestBody: { required: true, content: { "application/json": { schema } } },
-    responses: {
-      "2XX": { description: "The delivery is done." },
-      410: { description: "evreg deactivates the subscription and holds its deliveries." },
-      default: {
-        description: "evreg tries again after `Retry-After` seconds, or by the subscription's schedule.",
-      },
+/** What evreg sends to handlers. */
+const WEBHOOK = {
+  operationId: "receiveEvent",
+  summary: "An event of the subscription's action",
+  security: [{ secret: [] }, {}],
+  parameters: Object.entries(WEBHOOK_HEADERS).map(([name, description]) => ({
+    name,
+    in: "header",
+    required: true,
+    description,
+    schema: { type: "string" },
+  })),
+  requestBody: { required: true, content: { "application/json": { schema: ref("Webhook") } } },
+  responses: {
+    "2XX": { description: "The delivery is done." },
+    410: { description: "evreg deactivates the subscription and holds its deliveries." },
+    default: {
+      description: "evreg tries again after `Retry-After` seconds, or by the subscription's schedule.",
     },
-  };
-  return { post };
-}
+  },
+};
 
 /** Request bodies are components under their titles, so that generated clients name them alike. */
-function bodiesOf(routes: readonly Route[]): Record<string, BodySchema> {
-  const bodies: Record<string, BodySchema> = {};
-  for (const { body } of routes) if (body !== undefined) bodies[String(body["title"])] = body;
+function bodiesOf(routes: readonly Route[]): Record<string, InputSchema> {
+  const bodies: Record<string, InputSchema> = {};
+  for (const { body } of routes) if (body !== undefined) bodies[body.title] = body;
   return bodies;
 }
 
@@ -172,7 +159,7 @@ function operation(route: Route, requires: TokenRequirement): Record<string, unk
   const scope = route.scope && `Needs the scope \`${route.scope}\`.`;
   const description = [route.description, scope].filter((text) => text !== undefined).join("\n\n");
   const parameters = parametersOf(route);
-  const content = body && { "application/json": { schema: ref(String(body["title"])) } };
+  const content = body && { "application/json": { schema: ref(body.title) } };
   return {
     operationId,
     tags: [tag],

@@ -18,7 +18,7 @@ export interface Operation {
 export interface Document {
   readonly openapi: string;
   readonly paths: Record<string, Record<string, Operation>>;
-  readonly webhooks: Record<string, { post: Operation }>;
+  readonly webhooks: { readonly event: { readonly post: Operation } };
   readonly components: { schemas: Record<string, object>; responses: Record<string, object> };
 }
 
