@@ -2,17 +2,7 @@ import { ACTION } from "../model/action.ts";
 import type { ACTION_ANSWERS } from "../model/action-answers.ts";
 import type { META } from "../model/meta.ts";
 import { type ChangeOf, type NewOf, type RecordOf, bodyOf } from "../model/field.ts";
-import {
-  type BodyOf,
-  bodySchema,
-  type BodySchema,
-  byApplication,
-  pageLimit,
-  type QueryOf,
-  querySchema,
-  rowid,
-  type ValueOf,
-} from "./request.ts";
+import { type InputSchema, byApplication, inputSchema, pageLimit, rowid, type ValueOf } from "./request.ts";
 
 /** A JSON Schema document of Draft 7. Only objects are taken: `true` as a schema describes nothing. */
 export type Schemata = Readonly<Record<string, unknown>>;
@@ -121,7 +111,7 @@ export const ACTION_UPDATE = bodyOf(ACTION, "change", {
     "What is to change; what is left out stays as it is. A whole Action may be sent: `action`, `rowid`, `revision` and `timestamped` must then agree with those stored.",
 });
 
-export const SCHEMA_CANDIDATE = bodySchema(
+export const SCHEMA_CANDIDATE = inputSchema(
   "SchemaCandidate",
   {
     schemata: ACTION.schemata.new,
@@ -138,10 +128,10 @@ export const SCHEMA_CANDIDATE = bodySchema(
   ["schemata"],
 );
 /** A schema to check without applying it. */
-export type SchemaCandidate = BodyOf<typeof SCHEMA_CANDIDATE>;
+export type SchemaCandidate = ValueOf<typeof SCHEMA_CANDIDATE>;
 
 /** The body is the payload itself, so that a file can be sent as it is. */
-export const PAYLOAD: BodySchema = {
+export const PAYLOAD: InputSchema = {
   title: "Payload",
   description: "A payload: any JSON object.",
   type: "object",
@@ -150,9 +140,9 @@ export const PAYLOAD: BodySchema = {
   examples: [{ email: "ada@example.com" }],
 };
 
-export const ACTION_QUERY = querySchema("ActionQuery", { application: byApplication });
+export const ACTION_QUERY = inputSchema("ActionQuery", { application: byApplication });
 
-export const ACTION_UPDATE_QUERY = querySchema("ActionUpdateQuery", {
+export const ACTION_UPDATE_QUERY = inputSchema("ActionUpdateQuery", {
   compatibility: {
     type: "string",
     enum: ["none"],
@@ -160,8 +150,8 @@ export const ACTION_UPDATE_QUERY = querySchema("ActionUpdateQuery", {
   },
 });
 
-export const REVISION_QUERY = querySchema("RevisionQuery", {
+export const REVISION_QUERY = inputSchema("RevisionQuery", {
   limit: pageLimit(REVISION_LIMITS, "Revisions in one answer."),
   after: { ...rowid, description: "Walks on to revisions older than this one." },
 });
-export type RevisionQuery = QueryOf<typeof REVISION_QUERY>;
+export type RevisionQuery = ValueOf<typeof REVISION_QUERY>;

@@ -1,6 +1,6 @@
 import type { AUDIT_ENTRY } from "../model/audit.ts";
 import type { Fields, RecordOf } from "../model/field.ts";
-import { from, pageLimit, type QueryOf, querySchema, rowid, to } from "./request.ts";
+import { from, inputSchema, pageLimit, rowid, to, type ValueOf } from "./request.ts";
 
 /** Who makes a change. */
 export interface Actor {
@@ -25,13 +25,13 @@ export type ChangedMember = AuditEntry["members"][number];
 
 export const AUDIT_LIMITS = { listDefault: 50, listMax: 500 } as const;
 
-export const AUDIT_QUERY = querySchema("AuditQuery", {
+export const AUDIT_QUERY = inputSchema("AuditQuery", {
   from: { ...from, description: "Changed then or later." },
   to: { ...to, description: "Changed before then." },
   limit: pageLimit(AUDIT_LIMITS, "Changes in one answer."),
   after: { ...rowid, description: "Walks on to changes older than this rowid." },
 });
-export type AuditQuery = QueryOf<typeof AUDIT_QUERY>;
+export type AuditQuery = ValueOf<typeof AUDIT_QUERY>;
 
 /** Members whose texts are shown beside those that list their words. Others may hold credentials: handlers, headers, filters. */
 const NAMES = new Set(["action", "application", "successor"]);

@@ -6,7 +6,7 @@ import {
 } from "../model/delivery.ts";
 import type { RecordOf } from "../model/field.ts";
 import { BACKLOG_CAUSES } from "./stats/stats.ts";
-import { byAction, from, NO_NUL, pageLimit, type QueryOf, querySchema, rowid, to } from "./request.ts";
+import { byAction, from, inputSchema, NO_NUL, pageLimit, rowid, to, type ValueOf } from "./request.ts";
 
 export type DeliveryStatus = Delivery["status"];
 
@@ -98,10 +98,10 @@ export interface SubscriptionAttempt extends Attempt {
 
 export const ATTEMPT_LIMITS = { listDefault: 50, listMax: 100 } as const;
 
-export const ATTEMPT_QUERY = querySchema("AttemptQuery", {
+export const ATTEMPT_QUERY = inputSchema("AttemptQuery", {
   limit: pageLimit(ATTEMPT_LIMITS, "Attempts in the answer."),
 });
-export type AttemptQuery = QueryOf<typeof ATTEMPT_QUERY>;
+export type AttemptQuery = ValueOf<typeof ATTEMPT_QUERY>;
 
 export type AttemptErrorCode = NonNullable<Attempt["error_code"]>;
 
@@ -118,7 +118,7 @@ export const DELIVERY_LIMITS = {
   keyLength: 1_024,
 } as const;
 
-export const DELIVERY_QUERY = querySchema("DeliveryQuery", {
+export const DELIVERY_QUERY = inputSchema("DeliveryQuery", {
   event: { ...rowid, description: "Only of the event with this rowid." },
   subscription: { ...rowid, description: "Only of the subscription with this rowid." },
   action: byAction,
@@ -142,4 +142,4 @@ export const DELIVERY_QUERY = querySchema("DeliveryQuery", {
   limit: pageLimit(DELIVERY_LIMITS, "Deliveries in one answer."),
   after: { ...rowid, description: "Walks on to deliveries older than this rowid." },
 });
-export type DeliveryQuery = QueryOf<typeof DELIVERY_QUERY>;
+export type DeliveryQuery = ValueOf<typeof DELIVERY_QUERY>;

@@ -1,42 +1,31 @@
 import type { RawJson } from "../json/raw-json.ts";
+import type { EVENT } from "../model/event.ts";
+import type { RecordOf } from "../model/field.ts";
 import type { META } from "../model/meta.ts";
 import type { DeliveryCounts } from "./delivery.ts";
 import type { ErrorBody } from "./error.ts";
 import {
   actionName,
-  bodySchema,
   byAction,
   from,
+  inputSchema,
   NO_NUL,
   pageLimit,
-  type QueryOf,
-  querySchema,
   rowid,
   to,
   type ValueOf,
 } from "./request.ts";
 
 /** One occurrence of an action. */
-export interface Event {
-  readonly rowid: number;
-  readonly action: string;
+export interface Event extends Omit<RecordOf<typeof EVENT>, "payload" | "deliveries"> {
   /** Exactly as published, byte for byte; `null` in a listing without payloads, or whose `meta.damaged` names the event. */
   readonly payload: RawJson;
-  /** The schema revision the payload was validated against. */
-  readonly revision: number;
-  /** ISO 8601 UTC with milliseconds. */
-  readonly timestamped: string;
   /** Its deliveries that the caller may read, counted, in a listing that was asked for them. */
   readonly deliveries?: DeliveryCounts;
-  /** The bytes of its payload, in a listing without payloads. */
-  readonly payload_bytes?: number;
 }
 
-export interface NewEvent {
-  readonly action: string;
+export interface NewEvent extends Omit<ValueOf<typeof NEW_EVENT>, "payload"> {
   readonly payload: RawJson;
-  /** 1 to 255 printable ASCII characters. The same key with the same body answers the first event again. */
-  readonly idempotency_key?: string;
 }
 
 export interface PageMeta extends ValueOf<(typeof META)["page"]> {}
@@ -79,7 +68,7 @@ export const SEARCH_LIMITS = {
   bytes: 16 * 1024 * 1024,
 } as const;
 
-export const NEW_EVENT = bodySchema(
+export const NEW_EVENT = inputSchema(
   "NewEvent",
   {
     action: { ...actionName, description: "Names an existing action." },
@@ -101,13 +90,13 @@ export const NEW_EVENT = bodySchema(
   ["action", "payload"],
 );
 
-export const BATCH = bodySchema(
+export const BATCH = inputSchema(
   "Batch",
   { events: { type: "array", items: NEW_EVENT, minItems: 1, maxItems: EVENT_LIMITS.batchItems } },
   ["events"],
 );
 
-export const BATCH_QUERY = querySchema("BatchQuery", {
+export const BATCH_QUERY = inputSchema("BatchQuery", {
   atomic: { type: "boolean", default: false, description: "All or nothing." },
   minimal: {
     type: "boolean",
@@ -115,9 +104,9 @@ export const BATCH_QUERY = querySchema("BatchQuery", {
     description: "Leaves the events out of the answer: `data` is empty.",
   },
 });
-export type BatchOptions = QueryOf<typeof BATCH_QUERY>;
+export type BatchOptions = ValueOf<typeof BATCH_QUERY>;
 
-export const EVENT_QUERY = querySchema("EventQuery", {
+export const EVENT_QUERY = inputSchema("EventQuery", {
   action: byAction,
   from,
   to,
@@ -164,4 +153,4 @@ export const EVENT_QUERY = querySchema("EventQuery", {
       "false: events without their payloads, which are `null`, and with `payload_bytes` instead. `meta.damaged` is then absent, as none was read.",
   },
 });
-export type EventQuery = QueryOf<typeof EVENT_QUERY>;
+export type EventQuery = ValueOf<typeof EVENT_QUERY>;

@@ -1,7 +1,7 @@
 import type { RecordOf } from "../model/field.ts";
 import type { META } from "../model/meta.ts";
 import type { ATTENTION, FINDING, HEALTH, NODE } from "../model/operations.ts";
-import { byApplication, pageLimit, type QueryOf, querySchema, type ValueOf } from "./request.ts";
+import { byApplication, inputSchema, pageLimit, type ValueOf } from "./request.ts";
 
 export interface Health extends RecordOf<typeof HEALTH> {}
 
@@ -50,8 +50,8 @@ export interface AttentionMeta extends ValueOf<(typeof META)["attention"]> {}
 
 export const ATTENTION_LIMITS = { listDefault: 100, listMax: 500 } as const;
 
-export const ATTENTION_QUERY = querySchema("AttentionQuery", {
+export const ATTENTION_QUERY = inputSchema("AttentionQuery", {
   application: byApplication,
   limit: pageLimit(ATTENTION_LIMITS, "Entries in the answer."),
 });
-export type AttentionQuery = QueryOf<typeof ATTENTION_QUERY>;
+export type AttentionQuery = ValueOf<typeof ATTENTION_QUERY>;

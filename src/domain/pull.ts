@@ -1,6 +1,6 @@
 import type { ANSWERS } from "../model/answers.ts";
 import type { AttemptErrorCode } from "./delivery.ts";
-import { type BodyOf, bodySchema, label, type ValueOf } from "./request.ts";
+import { inputSchema, label, type ValueOf } from "./request.ts";
 
 // How consumers take the deliveries of a pull subscription, and say what became of them.
 
@@ -53,7 +53,7 @@ const leaseMs = {
   default: PULL_LIMITS.leaseDefaultMs,
 } as const;
 
-export const NEW_CLAIM = bodySchema("NewClaim", {
+export const NEW_CLAIM = inputSchema("NewClaim", {
   max: {
     type: "integer",
     minimum: 1,
@@ -81,7 +81,7 @@ export const NEW_CLAIM = bodySchema("NewClaim", {
 });
 
 /** Asks for deliveries that are due. */
-export type NewClaim = BodyOf<typeof NEW_CLAIM>;
+export type NewClaim = ValueOf<typeof NEW_CLAIM>;
 
 /** That, checked. */
 export interface ConsumerClaim extends Required<NewClaim> {
@@ -91,7 +91,7 @@ export interface ConsumerClaim extends Required<NewClaim> {
   readonly caller: unknown;
 }
 
-export const PULL_RESULTS = bodySchema(
+export const PULL_RESULTS = inputSchema(
   "PullResults",
   {
     results: {
@@ -135,7 +135,7 @@ export const PULL_RESULTS = bodySchema(
   },
   ["results"],
 );
-export type PullResults = BodyOf<typeof PULL_RESULTS>;
+export type PullResults = ValueOf<typeof PULL_RESULTS>;
 /** What became of one. */
 export type PullResult = PullResults["results"][number];
 

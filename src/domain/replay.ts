@@ -1,6 +1,6 @@
 import type { RecordOf } from "../model/field.ts";
 import { type REPLAY, type REPLAY_COUNT, REPLAY_SELECTIONS, REPLAY_STATUSES } from "../model/replay.ts";
-import { type BodyOf, bodySchema, pageLimit, type QueryOf, querySchema, rowid } from "./request.ts";
+import { inputSchema, pageLimit, rowid, type ValueOf } from "./request.ts";
 
 export type ReplaySelection = Replay["selection"];
 
@@ -14,7 +14,7 @@ export interface ReplayCount extends RecordOf<typeof REPLAY_COUNT> {}
 
 export const REPLAY_LIMITS = { listDefault: 50, listMax: 500 } as const;
 
-export const NEW_REPLAY = bodySchema(
+export const NEW_REPLAY = inputSchema(
   "NewReplay",
   {
     from: {
@@ -44,12 +44,12 @@ export const NEW_REPLAY = bodySchema(
   },
   ["from", "status"],
 );
-export type NewReplay = Omit<BodyOf<typeof NEW_REPLAY>, "dry_run">;
+export type NewReplay = Omit<ValueOf<typeof NEW_REPLAY>, "dry_run">;
 
-export const REPLAY_QUERY = querySchema("ReplayQuery", {
+export const REPLAY_QUERY = inputSchema("ReplayQuery", {
   subscription: { ...rowid, description: "Only to the subscription with this rowid." },
   status: { type: "string", enum: REPLAY_STATUSES, description: "Only in this state." },
   limit: pageLimit(REPLAY_LIMITS, "Replays in one answer."),
   after: { ...rowid, description: "Walks on to replays older than this rowid." },
 });
-export type ReplayQuery = QueryOf<typeof REPLAY_QUERY>;
+export type ReplayQuery = ValueOf<typeof REPLAY_QUERY>;

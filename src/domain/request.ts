@@ -4,36 +4,6 @@ import { LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
 /** The store cannot hold what comes after a NUL. */
 export const NO_NUL = "^[^\\u0000]*$";
 
-/** One query parameter, as a JSON Schema that OpenAPI 3.1 takes as it is. */
-export interface QueryProperty {
-  readonly type: "string" | "integer" | "boolean";
-  readonly format?: "date-time";
-  readonly enum?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly pattern?: typeof NO_NUL;
-  readonly default?: unknown;
-  readonly description?: string;
-  readonly examples?: readonly unknown[];
-}
-
-type QueryProperties = Readonly<Record<string, QueryProperty>>;
-
-/** The parameters of one route: a flat object schema. */
-export interface QuerySchema<P extends QueryProperties = QueryProperties> {
-  readonly type: "object";
-  readonly title?: string;
-  readonly properties: P;
-  readonly additionalProperties: false;
-}
-
-/** The values that a query schema takes, all of which may be left out. The schema describes each. */
-export type QueryOf<S extends QuerySchema> = {
-  readonly [Name in keyof S["properties"]]?: ValueOf<S["properties"][Name]>;
-};
-
 /** The JSON types that a schema can name. */
 interface JsonTypes {
   readonly string: string;
@@ -50,9 +20,7 @@ export type ValueOf<S> = S extends { readonly enum: readonly (infer E)[] }
     ? C
     : S extends { readonly type: infer T }
       ? TypedValue<S, T extends readonly (infer Each)[] ? Each : T>
-      : S extends { readonly properties: object }
-        ? BodyOf<S>
-        : unknown;
+      : unknown;
 
 /** What a schema takes of each type that it names. */
 type TypedValue<S, T> = T extends "object"
@@ -62,7 +30,7 @@ type TypedValue<S, T> = T extends "object"
     : JsonTypes[T & keyof JsonTypes];
 
 type ObjectOf<S> = S extends { readonly properties: object }
-  ? BodyOf<S>
+  ? MembersOf<S>
   : Readonly<
       Record<
         string,
@@ -70,8 +38,8 @@ type ObjectOf<S> = S extends { readonly properties: object }
       >
     >;
 
-/** The bodies that a schema takes, which describes each member. */
-export type BodyOf<S> = S extends { readonly properties: infer P; readonly required?: readonly (infer R)[] }
+/** The members that an object has, each as the schema describes it. */
+type MembersOf<S> = S extends { readonly properties: infer P; readonly required?: readonly (infer R)[] }
   ? { readonly [N in keyof P & R]: ValueOf<P[N]> } & {
       readonly [N in Exclude<keyof P, R>]?: ValueOf<P[N]>;
     }
@@ -93,8 +61,13 @@ export function shown(value: unknown): unknown {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** A schema that checks a body, and that OpenAPI publishes. Unknown members are refused, so that no typo goes unnoticed. */
-export type BodySchema = JsonSchema;
+/** A schema that checks what a request says, and that OpenAPI publishes. Unknown members are refused, so that no typo goes unnoticed. */
+export interface InputSchema<P = Readonly<Record<string, JsonSchema>>, R = string> extends JsonSchema {
+  readonly title: string;
+  readonly type: "object";
+  readonly properties: P;
+  readonly required?: readonly R[];
+}
 
 export const actionName = {
   type: "string",
@@ -150,22 +123,19 @@ export const to = {
 
 export const rowid = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER } as const;
 
-export function querySchema<const P extends QueryProperties>(title: string, properties: P): QuerySchema<P> {
-  return { title, type: "object", properties, additionalProperties: false };
-}
-
 export function pageLimit(
   { listMax, listDefault }: { readonly listMax: number; readonly listDefault: number },
   description: string,
-): QueryProperty & { readonly type: "integer" } {
-  return { type: "integer", minimum: 1, maximum: listMax, default: listDefault, description };
+) {
+  return { type: "integer", minimum: 1, maximum: listMax, default: listDefault, description } as const;
 }
 
-export function bodySchema<const P extends Readonly<Record<string, object>>, R extends keyof P = never>(
+/** A body, or the parameters of a query, which all may be left out. */
+export function inputSchema<const P extends Readonly<Record<string, JsonSchema>>, R extends keyof P = never>(
   title: string,
   properties: P,
   required?: readonly R[],
-): BodySchema & { readonly properties: P; readonly required?: readonly R[] } {
+): InputSchema<P, R> & { readonly additionalProperties: false } {
   const all = required === undefined ? {} : { required };
   return { title, type: "object", properties, ...all, additionalProperties: false };
 }

@@ -65,7 +65,7 @@ export const SERVICE_EVENT_NAMES = Object.keys(SERVICE_EVENT_SCHEMAS) as readonl
 function closed<const P extends Readonly<Record<string, object>>>(
   description: string,
   properties: P,
-): Schemata & { readonly properties: P; readonly required: readonly (keyof P)[] } {
+): Schemata & { readonly type: "object"; readonly properties: P; readonly required: readonly (keyof P)[] } {
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     description,

@@ -1,16 +1,16 @@
 import type { RawJson } from "../json/raw-json.ts";
-import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
+import type { Attempt, Delivery, DeliveryStatus } from "./delivery.ts";
 import { DELIVERY_STATUSES } from "../model/delivery.ts";
 import type { Event } from "./event.ts";
 import { parseDurationMs, parseIsoTime } from "./formats.ts";
 import {
   byAction,
   byApplication,
+  inputSchema,
   malformedField,
   NO_NUL,
-  type QueryOf,
-  querySchema,
   rowid,
+  type ValueOf,
 } from "./request.ts";
 
 const STREAM_TOPICS = ["events", "deliveries"] as const;
@@ -24,21 +24,12 @@ export interface StreamedEvent extends Omit<Event, "payload" | "payload_bytes" |
 }
 
 /** What became of one attempt, or of a delivery that ended without one. */
-export interface DeliveryResult {
-  /** The rowid of the delivery. */
-  readonly rowid: number;
-  readonly event_id: number;
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
+export interface DeliveryResult
+  extends
+    Omit<Delivery, "next_attempt_at" | "last_error" | "finished_at">,
+    Pick<Attempt, "status_code" | "error_code"> {
   /** The state after the attempt: `waiting` if it is sent again later, `pending` if at once. */
   readonly status: DeliveryStatus;
-  /** Attempts started so far. */
-  readonly attempt: number;
-  /** The status of the handler's answer; `null` without one. */
-  readonly status_code: number | null;
-  readonly error_code: AttemptErrorCode | null;
   /** `null` if nothing was sent. */
   readonly duration_ms: number | null;
   /** ISO 8601 UTC: when its result was stored. */
@@ -84,7 +75,7 @@ export const STREAM_LIMITS = {
 const SINCE_LENGTH = 64;
 
 /** What a request's query may say; `topics` are separated by commas there. */
-export const STREAM_QUERY = querySchema("StreamQuery", {
+export const STREAM_QUERY = inputSchema("StreamQuery", {
   topics: {
     type: "string",
     minLength: 1,
@@ -114,7 +105,7 @@ export const STREAM_QUERY = querySchema("StreamQuery", {
 });
 
 /** What a stream shows. It has only events by default, without their payloads, from now on. */
-export interface StreamQuery extends Omit<QueryOf<typeof STREAM_QUERY>, "topics"> {
+export interface StreamQuery extends Omit<ValueOf<typeof STREAM_QUERY>, "topics"> {
   readonly topics?: readonly StreamTopic[];
 }
 

@@ -3,15 +3,7 @@ import type { META } from "../model/meta.ts";
 import { SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import { NAME_LENGTH } from "./names.ts";
 import { invalidField } from "./error.ts";
-import {
-  type BodyOf,
-  bodySchema,
-  byAction,
-  byApplication,
-  type QueryOf,
-  querySchema,
-  type ValueOf,
-} from "./request.ts";
+import { byAction, byApplication, inputSchema, type ValueOf } from "./request.ts";
 
 /** Binds an application and a subscription name to an action, or several, and to the handler their events are sent to. */
 export interface Subscription extends RecordOf<typeof SUBSCRIPTION> {}
@@ -69,7 +61,7 @@ export const SUBSCRIPTION_UPDATE = bodyOf(SUBSCRIPTION, "change", {
   description: "Any subset; what is left out stays as it is, and a setting that is `null` goes.",
 });
 
-export const SECRET_ROTATION = bodySchema("SecretRotation", {
+export const SECRET_ROTATION = inputSchema("SecretRotation", {
   overlap_ms: {
     type: "integer",
     minimum: 0,
@@ -79,9 +71,9 @@ export const SECRET_ROTATION = bodySchema("SecretRotation", {
     examples: [3_600_000],
   },
 });
-export type SecretRotation = BodyOf<typeof SECRET_ROTATION>;
+export type SecretRotation = ValueOf<typeof SECRET_ROTATION>;
 
-export const SUBSCRIPTION_QUERY = querySchema("SubscriptionQuery", {
+export const SUBSCRIPTION_QUERY = inputSchema("SubscriptionQuery", {
   application: byApplication,
   action: {
     ...byAction,
@@ -96,4 +88,4 @@ export const SUBSCRIPTION_QUERY = querySchema("SubscriptionQuery", {
       "Only those of this whole name: `APPLICATION/SUBSCRIPTION`, which several may have, or `APPLICATION/SUBSCRIPTION#ACTION`.",
   },
 });
-export type SubscriptionQuery = QueryOf<typeof SUBSCRIPTION_QUERY>;
+export type SubscriptionQuery = ValueOf<typeof SUBSCRIPTION_QUERY>;

@@ -3,7 +3,7 @@ import type { TOKEN } from "../model/token.ts";
 import { invalidField } from "./error.ts";
 import { parseIsoTime } from "./formats.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
-import { type BodyOf, bodySchema, label } from "./request.ts";
+import { inputSchema, label, type ValueOf } from "./request.ts";
 import type { RetryDefaults } from "./retry.ts";
 
 export const SCOPE_NAMES = ["publish", "read", "listen", "write", "admin"] as const;
@@ -75,7 +75,7 @@ export function checkScope(field: string, value: unknown): Scope {
   return application === undefined ? name : `${name}:${checkLabel(field, application)}`;
 }
 
-export const NEW_TOKEN = bodySchema(
+export const NEW_TOKEN = inputSchema(
   "NewToken",
   {
     name: { ...label, description: "For people: who uses it.", examples: ["shop backend"] },
@@ -101,4 +101,4 @@ export const NEW_TOKEN = bodySchema(
   },
   ["name", "scopes"],
 );
-export type NewToken = BodyOf<typeof NEW_TOKEN>;
+export type NewToken = ValueOf<typeof NEW_TOKEN>;

@@ -1,6 +1,6 @@
 import { type EventHandler, H3 } from "h3";
 import { EvregError } from "../domain/error.ts";
-import type { QuerySchema } from "../domain/request.ts";
+import { inputSchema } from "../domain/request.ts";
 import { ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
@@ -31,7 +31,7 @@ export interface HttpAppOptions {
 /** Four of the largest batches at once. */
 const BODY_BYTES = 64 * 1024 * 1024;
 
-const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
+const NO_PARAMETERS = inputSchema("NoParameters", {});
 
 const TOO_MANY_BODIES =
   "Too many large request bodies are being received at once, and there is no memory for this one. Send it again in a moment, and fewer at once; bodies up to 16 KiB are always accepted.";

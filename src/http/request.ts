@@ -2,7 +2,7 @@ import type { H3Event } from "h3";
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { EvregError, tooLarge } from "../domain/error.ts";
-import { malformedField, type QuerySchema } from "../domain/request.ts";
+import { malformedField, type InputSchema } from "../domain/request.ts";
 import type { Principal } from "../domain/token.ts";
 import { parseJson } from "../json/raw-json.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
@@ -128,7 +128,7 @@ export class ApiRequest {
   }
 
   /** Reads the query by a schema, before anything is read or reserved for the request. `malformed` for anything unknown or ill-formed. */
-  readQuery(schema: QuerySchema): void {
+  readQuery(schema: InputSchema): void {
     const { search } = this.#event.url;
     if (search.length <= 1) return;
     if (search.includes("%")) decode(search, "query");
@@ -244,7 +244,7 @@ function quote(header: string): string {
  * The values of a query by the types in its schema.
  * @throws `malformed` for a parameter that is unknown or given twice: a typo must not pass unseen
  */
-export function typedQuery(schema: QuerySchema, params: URLSearchParams): Record<string, unknown> {
+export function typedQuery(schema: InputSchema, params: URLSearchParams): Record<string, unknown> {
   const query: Record<string, unknown> = {};
   for (const [name, text] of params) {
     const { type } = parameterOf(schema, name, text);
@@ -255,7 +255,7 @@ export function typedQuery(schema: QuerySchema, params: URLSearchParams): Record
 }
 
 /** The value that a text of a query stands for; the text itself where it is none of the type. */
-function valueOf(type: string, text: string): unknown {
+function valueOf(type: unknown, text: string): unknown {
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
   // "+1", "1.0", "1e3", "0x1" and " 1" are numbers to JavaScript, and mistakes here.
   const isWhole = type === "integer" && /^(?:0|-?[1-9]\d*)$/.test(text);

@@ -1,4 +1,4 @@
-import type { BodySchema, JsonSchema, ValueOf } from "../domain/request.ts";
+import type { InputSchema, JsonSchema, ValueOf } from "../domain/request.ts";
 import type { FieldKind } from "./value-kinds.ts";
 
 /** What records are made of. */
@@ -120,13 +120,13 @@ export function bodyOf(
   fields: Fields,
   body: "new" | "change",
   says: { readonly title: string; readonly description?: string },
-): BodySchema {
+): InputSchema {
   const members = Object.entries(fields).filter(([, member]) => member[body] !== undefined);
   const required = members.flatMap(([name, member]) => (body === "new" && member.isRequired ? [name] : []));
   return {
     ...says,
     type: "object",
-    properties: Object.fromEntries(members.map(([name, member]) => [name, member[body]])),
+    properties: Object.fromEntries(members.map(([name, member]) => [name, member[body]!])),
     ...(required.length === 0 ? {} : { required }),
     additionalProperties: false,
   };

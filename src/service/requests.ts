@@ -1,13 +1,7 @@
 import type { Action, PayloadError } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
-import {
-  type BodySchema,
-  malformedField,
-  type QueryProperty,
-  type QuerySchema,
-  shown,
-} from "../domain/request.ts";
+import { type InputSchema, type JsonSchema, malformedField, shown } from "../domain/request.ts";
 import { memoize } from "../schema/memoize.ts";
 import { compileSchema } from "../schema/validate/compile.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
@@ -21,7 +15,7 @@ import type { LoadedAction } from "./compiled-actions.ts";
 type MemberCheck = (field: string, value: string) => unknown;
 
 /** Compiled when first needed: a command that only reads never pays for them. */
-const validatorOf = memoize((schema: BodySchema) => compileSchema(schema));
+const validatorOf = memoize((schema: InputSchema) => compileSchema(schema));
 
 /**
  * Checks a request's body by its schema.
@@ -29,7 +23,7 @@ const validatorOf = memoize((schema: BodySchema) => compileSchema(schema));
  * @throws `invalid`, without the value of a `writeOnly` member or a header
  */
 export function readBody<T>(
-  schema: BodySchema,
+  schema: InputSchema,
   body: unknown,
   checks: Readonly<Record<string, MemberCheck>> = {},
 ): T {
@@ -40,7 +34,7 @@ export function readBody<T>(
   for (const [name, check] of Object.entries(checks)) {
     const value = members[name];
     if (typeof value === "string") members[name] = check(name, value);
-    else if (Array.isArray(value) && propertyIn(schema, name)?.type === "array") {
+    else if (Array.isArray(value) && schema.properties[name]?.["type"] === "array") {
       members[name] = value.map((item: unknown, index) =>
         typeof item === "string" ? check(`${name}[${index}]`, item) : item,
       );
@@ -57,24 +51,16 @@ export function readBody<T>(
 const IN_MILLISECONDS = /(?:_ms|_schedule\[\d+\])$/;
 
 /** Whether a fault is in a member that is never shown, or that people put credentials into. */
-function isSecret(schema: BodySchema, field: string): boolean {
+function isSecret(schema: InputSchema, field: string): boolean {
   const [member = ""] = field.split(/[.[]/);
-  return member === "headers" || propertyIn(schema, member)?.writeOnly === true;
-}
-
-function propertyIn(
-  schema: BodySchema,
-  name: string,
-): { readonly type?: unknown; readonly writeOnly?: true } | undefined {
-  const properties = (schema["properties"] ?? {}) as Readonly<Record<string, object | undefined>>;
-  return properties[name];
+  return member === "headers" || schema.properties[member]?.["writeOnly"] === true;
 }
 
 /**
  * Checks the parameters of a query.
  * @throws `malformed` for one that is unknown or ill-formed
  */
-export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
+export function checkQuery<T extends object>(schema: InputSchema, query: T): T {
   if (typeof query !== "object" || query === null || Array.isArray(query)) {
     throw malformedField("query", "must be an object of parameters", query);
   }
@@ -89,21 +75,21 @@ export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
  * Each property has a check of its own, so that each parameter is refused in the order of the query, whatever else is
  * wrong.
  */
-const parameterCheckOf = memoize(({ format: _format, ...plain }: QueryProperty) =>
+const parameterCheckOf = memoize(({ format: _format, ...plain }: JsonSchema) =>
   compileSchema({ properties: { value: plain } }),
 );
 
-function checkParameter(name: string, property: QueryProperty, value: unknown): void {
+function checkParameter(name: string, property: JsonSchema, value: unknown): void {
   const fault = parameterCheckOf(property).validate({ value });
   if (fault !== undefined) throw malformedField(name, fault.message, value);
   // Times are taken without seconds, too.
-  if (property.format === undefined || parseIsoTime(String(value)) !== undefined) return;
+  if (property["format"] === undefined || parseIsoTime(String(value)) !== undefined) return;
   const hint = / \d\d:\d\d$/.test(String(value)) ? " (a + in a URL is written %2B)" : "";
   throw malformedField(name, ISO_TIME_EXPECTED + hint, value);
 }
 
 /** @throws `malformed` for a parameter that is unknown */
-export function parameterOf(schema: QuerySchema, name: string, value: unknown): QueryProperty {
+export function parameterOf(schema: InputSchema, name: string, value: unknown): JsonSchema {
   if (Object.hasOwn(schema.properties, name)) return schema.properties[name]!;
   const known = Object.keys(schema.properties);
   const hint = known.length === 0 ? "this takes none" : `known are ${known.join(", ")}`;

@@ -1,21 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { NO_NUL, type QuerySchema } from "../../src/domain/request.ts";
+import { inputSchema, NO_NUL } from "../../src/domain/request.ts";
 import { typedQuery } from "../../src/http/request.ts";
 import { checkQuery } from "../../src/service/requests.ts";
 import { refusal } from "../domain/refusal.ts";
 
-const SCHEMA: QuerySchema = {
-  type: "object",
-  properties: {
-    name: { type: "string", minLength: 1, maxLength: 5, pattern: NO_NUL },
-    limit: { type: "integer", minimum: 1, maximum: 500 },
-    after: { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-    active: { type: "boolean" },
-    order: { type: "string", enum: ["asc", "desc"] },
-    from: { type: "string", format: "date-time" },
-  },
-  additionalProperties: false,
-};
+const SCHEMA = inputSchema("Query", {
+  name: { type: "string", minLength: 1, maxLength: 5, pattern: NO_NUL },
+  limit: { type: "integer", minimum: 1, maximum: 500 },
+  after: { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+  active: { type: "boolean" },
+  order: { type: "string", enum: ["asc", "desc"] },
+  from: { type: "string", format: "date-time" },
+});
 
 const read = (text: string): object => checkQuery(SCHEMA, typedQuery(SCHEMA, new URLSearchParams(text)));
 
@@ -70,7 +66,7 @@ describe("a query", () => {
 
   it("names the known parameters next to an unknown one", () => {
     expect(refusal(() => read("nmae=a")).message).toContain("name, limit, after, active, order, from");
-    const none: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
+    const none = inputSchema("Query", {});
     expect(refusal(() => typedQuery(none, new URLSearchParams("a=1"))).message).toContain("takes none");
   });
 

@@ -2,7 +2,7 @@ import { checkActionName, checkActionPattern, checkLabel } from "../../domain/na
 import { nearest } from "../../domain/words/nearest.ts";
 import { invalidField } from "../../domain/error.ts";
 import { checkHandlerForm } from "../../domain/handler-url.ts";
-import type { BodySchema } from "../../domain/request.ts";
+import type { InputSchema } from "../../domain/request.ts";
 import { defaultRetries, type RetryDefaults } from "../../domain/retry.ts";
 import { checkSettings } from "../../domain/subscription-settings.ts";
 import { checkForMode } from "../../domain/subscription.ts";
@@ -33,7 +33,7 @@ export interface DeclaredKind {
   readonly references: readonly string[];
   readonly fields: Fields;
   /** The schema of a record, references resolved. */
-  readonly body: BodySchema;
+  readonly body: InputSchema;
 }
 
 const defaultTo =

@@ -1,5 +1,5 @@
 import type { ANSWERS, STATS_COLUMNS } from "../../model/answers.ts";
-import { byAction, byApplication, type QueryOf, querySchema, rowid, type ValueOf } from "../request.ts";
+import { byAction, byApplication, inputSchema, rowid, type ValueOf } from "../request.ts";
 
 /** The least that figures are kept of. */
 export const TEN_SECONDS_MS = 10_000;
@@ -89,7 +89,7 @@ const limit = {
   description: "How many rows with `by`.",
 } as const;
 
-export const STATS_QUERY = querySchema("StatsQuery", {
+export const STATS_QUERY = inputSchema("StatsQuery", {
   range: {
     type: "string",
     enum: STATS_RANGE_NAMES,
@@ -105,4 +105,4 @@ export const STATS_QUERY = querySchema("StatsQuery", {
   by: { type: "string", enum: STATS_BREAKDOWNS, description: "Adds totals for each action or subscription." },
   limit,
 });
-export type StatsQuery = QueryOf<typeof STATS_QUERY>;
+export type StatsQuery = ValueOf<typeof STATS_QUERY>;

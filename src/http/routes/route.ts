@@ -1,4 +1,4 @@
-import type { BodySchema, JsonSchema, QuerySchema } from "../../domain/request.ts";
+import type { InputSchema, JsonSchema } from "../../domain/request.ts";
 import type { Answer } from "../../evreg.ts";
 import { record } from "../../model/field.ts";
 import { OPERATIONS, type PortOperation } from "../../api-operations.ts";
@@ -27,10 +27,10 @@ export interface Route {
   readonly access: RouteAccess;
   /** The scope its caller needs, in words. */
   readonly scope?: string;
-  readonly query?: QuerySchema;
+  readonly query?: InputSchema;
   /** Request headers it reads beside the usual ones, each with its schema. */
   readonly headers?: Readonly<Record<string, JsonSchema>>;
-  readonly body?: BodySchema;
+  readonly body?: InputSchema;
   /** What it answers when all went well, by status. */
   readonly answers: Readonly<Record<number, DocumentedAnswer>>;
   /** The failures of its own, beside those every route has. */
