@@ -30,7 +30,6 @@ type TransitionCause =
   | "subscription resumed"
   | "subscription deleted"
   | "skipped"
-  | "retries lowered"
   | "retry requested"
   | "replayed";
 
@@ -55,8 +54,8 @@ export const DELIVERY_TRANSITIONS: readonly DeliveryTransition[] = [
   ["held", "cancelled", ["subscription deleted"]],
   // A pending one has failed before where its retry was requested.
   ["pending", "failed", ["skipped"]],
-  ["waiting", "failed", ["skipped", "retries lowered"]],
-  ["held", "failed", ["skipped", "retries lowered"]],
+  ["waiting", "failed", ["skipped"]],
+  ["held", "failed", ["skipped"]],
   ["waiting", "pending", ["retry requested", "replayed"]],
   ["delivered", "pending", ["retry requested", "replayed"]],
   ["failed", "pending", ["retry requested", "replayed"]],

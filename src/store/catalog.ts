@@ -45,7 +45,6 @@ export interface CatalogStore {
    *   `disabled_reason`. On, even if it was on, and another `handler` clear `slowed_until` and `failing_since`.
    * - Another action ends its running replay.
    * - `ordered` counts for what is recorded from then on.
-   * - Where it blocks no longer, or has fewer retries and does not block, what has none left in its order fails.
    */
   updateSubscription(
     id: number,

@@ -271,11 +271,11 @@ function changed(model: Model, run: number, found: ModelSubscription, what: Chan
 }
 
 const reorder = fc.record({ at: index, given: fc.option(ordering, { freq: 3 }) }).map(({ at, given }) =>
-  step(`order ${at} ${shownOrder(given)}`, async (model, { evreg, clock }) => {
+  step(`order ${at} ${shownOrder(given)}`, async (model, { evreg }) => {
     const found = pick(model.living, at);
     if (found === undefined) return;
     await evreg.subscriptions.update(found.rowid, orderOf(given));
-    model.setOrder(found, given?.order ?? null, given?.byKey ?? false, clock.now());
+    model.setOrder(found, given?.order ?? null, given?.byKey ?? false);
   }),
 );
 

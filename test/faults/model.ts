@@ -138,22 +138,9 @@ export class Model {
   }
 
   /** Sets the order of what is recorded from now on. */
-  setOrder(
-    subscription: ModelSubscription,
-    order: ModelSubscription["order"],
-    byKey: boolean,
-    nowMs: number,
-  ): void {
-    const { order: before } = subscription;
+  setOrder(subscription: ModelSubscription, order: ModelSubscription["order"], byKey: boolean): void {
     subscription.order = order;
     subscription.byKey = byKey;
-    if (before !== "block" || order === "block") return;
-    for (const one of this.waiting(subscription)) {
-      if (one.key === undefined || one.isBehind || one.lease !== undefined) continue;
-      if (one.failures <= subscription.maxRetries) continue;
-      one.state = "failed";
-      this.settle(subscription, one.key, nowMs);
-    }
   }
 
   leased(claimId: number, eventId: number, subscriptionId: number): ModelDelivery | undefined {

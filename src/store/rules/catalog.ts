@@ -56,8 +56,6 @@ interface SubscriptionChange {
   readonly isRebound: boolean;
   /** Whether what is known of its handler does not count any more. */
   readonly resetsHealth: boolean;
-  /** Whether deliveries that have used up their retries fail, where they were tried on or had more retries. */
-  readonly failsExhausted: boolean;
 }
 
 export function subscriptionAfter(
@@ -69,12 +67,10 @@ export function subscriptionAfter(
   const settings = changedSettings(before.settings, patch.settings ?? {});
   // Who pauses or reactivates it takes over from the service, so the service's reason goes.
   const disabledReason = patch.active === undefined ? before.disabledReason : null;
-  const isStricter = before.settings.on_exhausted === "block" || maxRetries < before.maxRetries;
   return {
     after: { handler, maxRetries, active, action, disabledReason, settings },
     isRebound: action !== before.action,
     resetsHealth: patch.active === true || handler !== before.handler,
-    failsExhausted: settings.on_exhausted !== "block" && isStricter,
   };
 }
 

@@ -17,9 +17,8 @@ import {
   type SubscriptionSettings,
 } from "../../../domain/subscription-settings.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { recordServiceEvents } from "../events/service-events.ts";
 import { endRunning } from "../history/replays.ts";
-import { BLOCKED_BY, BLOCKED_KEYS, failExhausted } from "../queue/key-order.ts";
+import { BLOCKED_BY, BLOCKED_KEYS } from "../queue/key-order.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import {
   insertNumbered,
@@ -107,7 +106,7 @@ export async function updateSubscription(
   const row = await findRow(work, id);
   if (row === undefined) return undefined;
   const before = stateOf(row);
-  const { after, isRebound, resetsHealth, failsExhausted } = subscriptionAfter(before, patch);
+  const { after, isRebound, resetsHealth } = subscriptionAfter(before, patch);
   const { handler, maxRetries, active, action, disabledReason, settings } = after;
   if (isRebound) await bindAnew(work, { ...row, action }, nowMs);
   await updateRow(work, "subscription", id, {
@@ -120,14 +119,8 @@ export async function updateSubscription(
     ...(patch.settings === undefined ? {} : settingColumns(settings)),
     ...(resetsHealth ? NOTHING_KNOWN : {}),
   });
-  const failed = failsExhausted ? await failExhausted(work, id, nowMs) : [];
   if (patch.bearer !== undefined) await setBearer(work, id, row, patch.bearer);
-  const answer = (await findSubscription(work, id))!;
-  const { blocked_by } = answer;
-  const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
-  await recordServiceEvents(work, { failed, blocked }, nowMs);
-  if (failed.length > 0) work.changes.push({ failed: failed.length });
-  return answer;
+  return await findSubscription(work, id);
 }
 
 /** Nothing is known of another handler, nor of one that a person says is well again. */

@@ -15,7 +15,7 @@ import { DELIVERY_STATE, LEASE_OF, settingOf, UNFINISHED_STATES } from "./delive
 
 export type OrderKey = readonly [subscriptionId: number, key: number];
 
-const { pending: PENDING, behind: BEHIND, failed: FAILED } = DELIVERY_STATE;
+const { pending: PENDING, behind: BEHIND } = DELIVERY_STATE;
 
 /** SQL that is true of the unfinished deliveries of the key `p`. */
 function ofKey(delivery: string): string {
@@ -209,28 +209,3 @@ export const BLOCKS = `(s.order_key IS NOT NULL AND coalesce(${settingOf("on_exh
 export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) ${SOME_EXHAUSTED}), NULL)`;
 /** SQL of how many keys the subscription `s` blocks for; `NULL` where it has none, or one for all. */
 export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}', iif(${BLOCKS}, (SELECT count(*) ${SOME_EXHAUSTED}), 0), NULL)`;
-
-/**
- * Fails deliveries that have used up their retries, for a subscription that blocks no more or has fewer retries now. Of more
- * than a thousand keys, the rest fails with its next attempt. Answers what has failed.
- */
-export async function failExhausted(
-  sql: Sql,
-  subscriptionId: number,
-  nowMs: number,
-): Promise<readonly number[]> {
-  const failed = await sql.column<number>(
-    `SELECT f.rowid FROM subscription AS s CROSS JOIN ${FAILING}
-      WHERE s.rowid = ? AND ${IS_EXHAUSTED} AND NOT ${LEASE_OF("f")} LIMIT ${SUBSCRIPTION_LIMITS.blockedKeys}`,
-    subscriptionId,
-  );
-  if (failed.length === 0) return failed;
-  await sql.run(
-    `UPDATE delivery SET state = ${FAILED}, due_ms = NULL, finished_ms = ?2
-      WHERE rowid IN list(?1: id bigint)`,
-    failed,
-    nowMs,
-  );
-  await releaseKeys(sql, await keysOfDeliveries(sql, failed), nowMs);
-  return failed;
-}
