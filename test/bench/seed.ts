@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createClient } from "@libsql/client";
 import { Client } from "pg";
-import { ALL_ACTIONS, BLOCK_SIZES } from "../../src/store/sql/events/counts.ts";
+import { ALL_ACTIONS, BLOCK } from "../../src/store/sql/events/counts.ts";
 import { answerCalls } from "./calls.ts";
 import { HISTORY_ACTIONS, type History, PLACE_OF_N } from "./history.ts";
 import { ID_MARK, PAYLOAD } from "./workload.ts";
@@ -45,12 +45,10 @@ const HASTY_DATABASE = ["SET search_path = evreg, pg_catalog", "SET synchronous_
 
 /** What evreg's transactions do in a database with each event, and the database by itself after a while. */
 const AFTERWARDS = [
-  ...BLOCK_SIZES.map(
-    (size) => `INSERT INTO event_count (action_id, size, block, events)
-      SELECT coalesce(action_id, ${ALL_ACTIONS}), ${size}, block, count(*)
-      FROM (SELECT action_id, rowid / ${size} AS block FROM event) AS e
-      GROUP BY GROUPING SETS ((action_id, block), (block))`,
-  ),
+  `INSERT INTO event_count (action_id, block, events)
+    SELECT coalesce(action_id, ${ALL_ACTIONS}), block, count(*)
+    FROM (SELECT action_id, rowid / ${BLOCK} AS block FROM event) AS e
+    GROUP BY GROUPING SETS ((action_id, block), (block))`,
   "SELECT setval(pg_get_serial_sequence('event', 'rowid'), max(rowid)) FROM event",
   "SELECT setval(pg_get_serial_sequence('delivery', 'rowid'), max(rowid)) FROM delivery",
   "VACUUM ANALYZE",

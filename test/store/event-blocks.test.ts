@@ -3,14 +3,13 @@ import { describe, expect, it } from "vitest";
 import type { EventSelection } from "../../src/store/events.ts";
 import { type Clock, systemClock } from "../../src/runtime/clock.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
-import { BLOCK_SIZES } from "../../src/store/sql/events/counts.ts";
+import { BLOCK } from "../../src/store/sql/events/counts.ts";
 import type { Store } from "../../src/store/store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { sharedCluster } from "../support/postgres.ts";
 import { openStore, useScratch } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 
-const [LARGE, SMALL] = BLOCK_SIZES;
 const SECOND_MS = 1_000;
 const scratch = useScratch();
 
@@ -51,7 +50,7 @@ describe.each([
   ["in a file", inFile],
   ["in a database", inDatabase],
 ])("%s", (_, make) => {
-  it("lists over several large blocks are exact, also once some events were removed", async () => {
+  it("lists over several blocks are exact, also once some events were removed", async () => {
     const { store: made, after } = await make();
     let store = made;
     const actions = await Promise.all(
@@ -61,7 +60,7 @@ describe.each([
     );
     const all: { readonly rowid: number; readonly action: string; readonly atMs: number }[] = [];
     // The clock is set back by two minutes before the last ones, so that those of two minutes are in two places.
-    for (const last of [LARGE - 60, 2 * LARGE - 1, 5 * LARGE + SMALL - 60]) {
+    for (const last of [BLOCK - 60, 2 * BLOCK - 1, 5 * BLOCK + 100]) {
       await store.close();
       const startMs = Math.min(all.length, 120) * SECOND_MS;
       store = await after(last, startMs);

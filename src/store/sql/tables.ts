@@ -95,14 +95,13 @@ CREATE TABLE removed_events (
   last_ms INTEGER NOT NULL CHECK (last_ms ${TIME})
 ) STRICT;
 
--- How many events of an action (of all actions: 0) are in a block of so many rowids; see events/counts.ts. The blocks of an action
--- and size are together, so that their sum is quick.
+-- How many events of an action (of all actions: 0) are in a block of rowids; see events/counts.ts. The blocks of an action are
+-- together, so that their sum is quick.
 CREATE TABLE event_count (
   action_id INTEGER NOT NULL CHECK (action_id ${COUNT}),
-  size INTEGER NOT NULL CHECK (size ${ID}),
   block INTEGER NOT NULL CHECK (block ${COUNT}),
   events INTEGER NOT NULL CHECK (events ${COUNT}),
-  PRIMARY KEY (action_id, size, block)
+  PRIMARY KEY (action_id, block)
 ) STRICT, WITHOUT ROWID;
 
 -- A deleted subscription stays, so that its deliveries keep their names. Of mode pull its handler is empty.

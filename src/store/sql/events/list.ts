@@ -3,17 +3,15 @@ import type { EventBounds, EventPage, EventSelection, RowidRange, StoredEvent } 
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import { firstWithin, type Work } from "../operation.ts";
-import { isRowid, type Sql, walkedBy } from "../sql.ts";
-import { ALL_ACTIONS, BLOCK_SIZES, type BlockRun, blocksOf, rangeOf } from "./counts.ts";
+import { isRowid, type Sql } from "../sql.ts";
+import { ALL_ACTIONS, BLOCK, partsOf } from "./counts.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
 
 type EventOrder = EventSelection["order"];
 
-/** The events of several actions are sorted by themselves within so many rowids for each that is wanted, then within more. */
-const FIRST_PART_ROWIDS = 8;
-const PART_GROWTH = 4;
-const MAX_PART_ROWIDS = 4_096;
+/** The events of several actions are sorted by themselves within so many rowids. */
+const SORTED_ROWIDS = 4_096;
 
 /** The events of some actions, or of all: counted, and walked in order. */
 export class SelectedEvents {
@@ -53,73 +51,56 @@ export class SelectedEvents {
   }
 
   async count(ranges: readonly RowidRange[]): Promise<number> {
-    return await this.#count(ranges.flatMap((range) => blocksOf(range)));
+    const { blocks = [], rowids = [] } = Object.groupBy(ranges.flatMap(partsOf), ({ isWhole }) =>
+      isWhole ? "blocks" : "rowids",
+    );
+    return await this.#sql.value(
+      `SELECT (SELECT coalesce(sum((SELECT sum(c.events) FROM event_count AS c
+            WHERE c.action_id = a.id AND c.block BETWEEN r.low / ${BLOCK} AND r.high / ${BLOCK})), 0)
+          FROM list(?1: id bigint) AS a CROSS JOIN list(?2: low bigint, high bigint) AS r)
+        + (SELECT coalesce(sum((SELECT count(*) FROM ${this.#events} e.rowid BETWEEN r.low AND r.high)), 0)
+          FROM list(?3: low bigint, high bigint) AS r)`,
+      this.#list,
+      blocks.map(({ low, high }) => [low, high]),
+      rowids.map(({ low, high }) => [low, high]),
+    );
   }
 
   /** The rowid of the event before which so many others are, oldest first. */
   async rowidAt(ranges: readonly RowidRange[], before: number): Promise<number | undefined> {
-    const runs = ranges.flatMap((range) => blocksOf(range));
     let rest = before;
-    for (const run of runs) {
-      // Nobody needs to know how many are in the last ones.
-      const events = run === runs.at(-1) ? Infinity : await this.#count([run]);
-      if (rest < events) return await this.#rowidWithin(run, rest);
-      rest -= events;
+    for (const part of ranges.flatMap(partsOf)) {
+      const counted = part.isWhole
+        ? await this.#blocks(part)
+        : [{ ...part, events: await this.count([part]) }];
+      for (const block of counted) {
+        if (rest < block.events) return (await this.#rowids(block, "asc", 1, rest))[0];
+        rest -= block.events;
+      }
     }
     return undefined;
   }
 
-  /** Finds the block before which no more are, and in it that of the next size. */
-  async #rowidWithin(run: BlockRun, before: number): Promise<number | undefined> {
-    const { size, first, last } = run;
-    if (size === 1) return (await this.#rowids({ low: first, high: last }, "asc", 1, before))[0];
-    const isIn = (this.#actions?.length ?? 1) === 1 ? "= ?1 ->> 0" : "IN list(?1: id bigint)";
-    const block = await this.#sql.first<{ id: number; eventsBefore: number }>(
-      `SELECT block AS id, upto - events AS eventsBefore FROM (
-          SELECT c.block, sum(c.events) AS events, sum(sum(c.events)) OVER (ORDER BY c.block) AS upto
-          FROM event_count AS c WHERE c.action_id ${isIn} AND c.size = ?2 AND c.block BETWEEN ?3 AND ?4
-          GROUP BY c.block) AS blocks
-        WHERE upto > ?5 ${walkedBy("block")} LIMIT 1`,
+  async #blocks({ low, high }: RowidRange): Promise<readonly (RowidRange & { readonly events: number })[]> {
+    return await this.#sql.rows(
+      `SELECT c.block * ${BLOCK} AS low, (c.block + 1) * ${BLOCK} - 1 AS high, sum(c.events) AS events
+        FROM list(?1: id bigint) AS a CROSS JOIN event_count AS c
+        WHERE c.action_id = a.id AND c.block BETWEEN ?2 / ${BLOCK} AND ?3 / ${BLOCK} GROUP BY c.block ORDER BY c.block`,
       this.#list,
-      size,
-      first,
-      last,
-      before,
-    );
-    if (block === undefined) return undefined;
-    const smaller = BLOCK_SIZES.filter((other) => other < size);
-    const [within] = blocksOf(rangeOf({ size, first: block.id, last: block.id }), smaller);
-    return await this.#rowidWithin(within!, before - block.eventsBefore);
-  }
-
-  async #count(runs: readonly BlockRun[]): Promise<number> {
-    const { blocks = [], rowids = [] } = Object.groupBy(runs, ({ size }) => (size > 1 ? "blocks" : "rowids"));
-    return await this.#sql.value(
-      `SELECT (SELECT coalesce(sum((SELECT sum(c.events) FROM event_count AS c
-            WHERE c.action_id = a.id AND c.size = r.size AND c.block BETWEEN r.first AND r.last)), 0)
-          FROM list(?1: id bigint) AS a CROSS JOIN list(?2: size bigint, first bigint, last bigint) AS r)
-        + (SELECT coalesce(sum((SELECT count(*) FROM ${this.#events} e.rowid BETWEEN r.first AND r.last)), 0)
-          FROM list(?3: first bigint, last bigint) AS r)`,
-      this.#list,
-      blocks.map(({ size, first, last }) => [size, first, last]),
-      rowids.map(({ first, last }) => [first, last]),
+      low,
+      high,
     );
   }
 
   /** Answers the rowids of the first `limit` events of the ranges, in the order that is asked for. */
   async walk(ranges: readonly RowidRange[], order: EventOrder, limit: number): Promise<readonly number[]> {
     const ids: number[] = [];
-    let size = Math.min(FIRST_PART_ROWIDS * limit, MAX_PART_ROWIDS);
-    for (const range of order === "asc" ? ranges : ranges.toReversed()) {
-      let part = await this.#firstPart(range, order, size);
-      while (part !== undefined && ids.length < limit) {
-        ids.push(...(await this.#rowids(part, order, limit - ids.length)));
-        const { low, high } = part;
-        const rest =
-          order === "asc" ? { low: high + 1, high: range.high } : { low: range.low, high: low - 1 };
-        size = Math.min(size * PART_GROWTH, MAX_PART_ROWIDS);
-        part = await this.#firstPart(rest, order, size);
-      }
+    for (let rest = ranges; rest.length > 0 && ids.length < limit;) {
+      const [range] = order === "asc" ? rest : rest.toReversed();
+      const part = await this.#firstPart(range!, order);
+      if (part !== undefined) ids.push(...(await this.#rowids(part, order, limit - ids.length)));
+      const { low, high } = part ?? range!;
+      rest = rangesAfter(rest, order === "asc" ? high : low, order);
     }
     return ids;
   }
@@ -145,12 +126,7 @@ export class SelectedEvents {
    * Answers where the first of the events are; `undefined` where the range has none. The events of several actions are in no
    * index together: a part of the range, which begins with the first of them, is sorted by itself, and that is never many.
    */
-  async #firstPart(
-    { low, high }: RowidRange,
-    order: EventOrder,
-    size: number,
-  ): Promise<RowidRange | undefined> {
-    if (low > high) return undefined;
+  async #firstPart({ low, high }: RowidRange, order: EventOrder): Promise<RowidRange | undefined> {
     if (this.#actions === undefined || this.#actions.length === 1) return { low, high };
     const nearest = order === "asc" ? "min" : "max";
     const first = await this.#sql.value<number | null>(
@@ -162,8 +138,8 @@ export class SelectedEvents {
     );
     if (first === null) return undefined;
     return order === "asc"
-      ? { low: first, high: Math.min(high, first + size - 1) }
-      : { low: Math.max(low, first - size + 1), high: first };
+      ? { low: first, high: Math.min(high, first + SORTED_ROWIDS - 1) }
+      : { low: Math.max(low, first - SORTED_ROWIDS + 1), high: first };
   }
 }
 
@@ -196,7 +172,7 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const { event: newest } = await loadLastNumbers(work);
   const { event: removed } = await loadRemoved(work);
   const selected = await SelectedEvents.matching(work, query);
-  const time = await timeOf(work, query);
+  const time = await idRangesOf(work, "event", query.fromMs, query.toMs);
   const ranges = key === undefined ? time : await rangesWithKey(work, key, time);
   const isCounted = after === undefined || query.total !== false;
   const total = isCounted ? await selected.count(ranges) : 0;
@@ -215,16 +191,6 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
   const seen = isCut ? places.at(-1)! : ids.length;
   return { events, places, seen, last: ids[seen - 1], isCut, ...bounds };
-}
-
-/** All events go on to the end of the newest of the largest blocks, so that nobody counts what is in it. */
-async function timeOf(sql: Sql, { fromMs, toMs }: EventSelection): Promise<readonly RowidRange[]> {
-  const ranges = await idRangesOf(sql, "event", fromMs, toMs);
-  if (fromMs !== undefined || toMs !== undefined) return ranges;
-  return ranges.map(({ low, high }) => ({
-    low,
-    high: Math.ceil((high + 1) / BLOCK_SIZES[0]) * BLOCK_SIZES[0] - 1,
-  }));
 }
 
 /**

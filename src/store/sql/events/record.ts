@@ -55,7 +55,7 @@ export async function recordEvents(
       return keyed.length === 0 ? [] : keysOfEvent(event.rowid, payloadOf(event, bytes), keyed);
     });
     await placeRecorded(sql, orderKeys, newest.nowMs);
-    await countEvents(sql, alike);
+    await countEvents(sql, first.rowid, newest.rowid);
   }
   return { outcomes, alike };
 }
