@@ -70,26 +70,25 @@ export class SelectedEvents {
   async rowidAt(ranges: readonly RowidRange[], before: number): Promise<number | undefined> {
     let rest = before;
     for (const part of ranges.flatMap(partsOf)) {
-      const counted = part.isWhole
-        ? await this.#blocks(part)
-        : [{ ...part, events: await this.count([part]) }];
-      for (const block of counted) {
-        if (rest < block.events) return (await this.#rowids(block, "asc", 1, rest))[0];
-        rest -= block.events;
+      let { low, high } = part;
+      const events = await this.count([part]);
+      if (rest >= events) {
+        rest -= events;
+        continue;
       }
+      // Half of the blocks are left each time.
+      while (high - low >= BLOCK) {
+        const middle = low + Math.ceil((high - low) / BLOCK / 2) * BLOCK;
+        const first = await this.count([{ low, high: middle - 1 }]);
+        if (rest < first) high = middle - 1;
+        else {
+          low = middle;
+          rest -= first;
+        }
+      }
+      return (await this.#rowids({ low, high }, "asc", 1, rest))[0];
     }
     return undefined;
-  }
-
-  async #blocks({ low, high }: RowidRange): Promise<readonly (RowidRange & { readonly events: number })[]> {
-    return await this.#sql.rows(
-      `SELECT c.block * ${BLOCK} AS low, (c.block + 1) * ${BLOCK} - 1 AS high, sum(c.events) AS events
-        FROM list(?1: id bigint) AS a CROSS JOIN event_count AS c
-        WHERE c.action_id = a.id AND c.block BETWEEN ?2 / ${BLOCK} AND ?3 / ${BLOCK} GROUP BY c.block ORDER BY c.block`,
-      this.#list,
-      low,
-      high,
-    );
   }
 
   /** Answers the rowids of the first `limit` events of the ranges, in the order that is asked for. */
