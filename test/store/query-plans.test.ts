@@ -229,7 +229,8 @@ describe("query plans", () => {
     const byKey = plans.filter((detail) => /delivery_key\b/.test(detail));
     expect(byKey.length).toBeGreaterThan(10);
     for (const detail of byKey) {
-      expect(detail).toMatch(/INDEX delivery_key \(subscription_id=\? AND key=\? AND state=\?/);
+      // With a part of the order as its end, a search would walk all that is behind the first.
+      expect(detail).toMatch(/INDEX delivery_key \(subscription_id=\? AND key=\? AND state=\?\)/);
     }
   });
 

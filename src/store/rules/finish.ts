@@ -35,7 +35,7 @@ export interface DeliveryVerdict {
   readonly state: "pending" | "delivered" | "failed" | "filtered";
   /** How the attempt is recorded; `undefined` where none was made. */
   readonly attempt: "delivered" | "failed" | "returned" | undefined;
-  /** What else changes of a delivery that was not delivered. */
+  /** What else changes of a delivery; `undefined` where nothing does. */
   readonly moved: MovedDelivery | undefined;
   readonly retryAtMs: number | undefined;
   /** Whether its subscription, or its key, is blocked by it from now on. */
@@ -74,7 +74,13 @@ export function verdictOn(
   const unmoved = { failures: delivery.failures, lastError: delivery.lastError };
   switch (facts.ending) {
     case "delivered":
-      return { ...NOTHING_MORE, state: "delivered", attempt: "delivered", handler: "accepts" };
+      return {
+        ...NOTHING_MORE,
+        state: "delivered",
+        attempt: "delivered",
+        moved: { failures: delivery.failures, lastError: null, dueMs: null },
+        handler: "accepts",
+      };
     case "filtered":
       return { ...NOTHING_MORE, state: "filtered", moved: { ...unmoved, dueMs: null } };
     case "never started":

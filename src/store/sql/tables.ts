@@ -133,7 +133,6 @@ CREATE TABLE subscription (
 CREATE UNIQUE INDEX subscription_living ON subscription (application, subscription, action)
   WHERE deleted_ms IS NULL;
 CREATE INDEX subscription_action ON subscription (action) WHERE deleted_ms IS NULL;
-CREATE INDEX subscription_keyed ON subscription (rowid) WHERE order_key IS NOT NULL AND deleted_ms IS NULL;
 
 -- Every action whose events a subscription ever received, to find the deliveries of an action. receives: whether the
 -- subscription, which was not deleted, gets the action's events now.

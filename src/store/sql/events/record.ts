@@ -1,12 +1,11 @@
 import { type AcceptedEvent, type ActionInForce, type KeyUse, Recording } from "../../rules/recording.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import {
-  ANY_KEYED,
+  KEY_WHEN_RECORDED,
   type KeyedReceivers,
   keyedReceivers,
   keysOfEvent,
   placeRecorded,
-  KEY_WHEN_RECORDED,
   STATE_WHEN_RECORDED,
 } from "../queue/key-order.ts";
 import type { Sql } from "../sql.ts";
@@ -139,15 +138,13 @@ async function loadActions(
   const actions = new Map<number, RecordableAction>();
   const ids = new Set(batches.flatMap(({ events }) => events.map(({ actionId }) => actionId)));
   for (const actionId of ids) {
-    const row = await sql.first<Omit<ActionInForce, "isKeyed"> & { readonly any_keyed: number }>(
-      `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, a.application, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
-          ${ANY_KEYED} AS any_keyed
+    const action = await sql.first<Omit<ActionInForce, "isKeyed">>(
+      `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, a.application, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers
         FROM action AS a WHERE a.rowid = ?`,
       actionId,
     );
-    if (row === undefined) continue;
-    const { any_keyed, ...action } = row;
-    const keyed = action.subscribers > 0 && any_keyed === 1 ? await keyedReceivers(sql, actionId) : [];
+    if (action === undefined) continue;
+    const keyed = action.subscribers > 0 ? await keyedReceivers(sql, actionId) : [];
     const isKeyed = keyed.some(([, steps]) => steps.length > 0);
     actions.set(actionId, { ...action, keyed, isKeyed });
   }

@@ -60,12 +60,10 @@ export async function finishAttempts(
     deactivated.push({ subscriptionId, reason });
     return { ...outcome, deactivated: { subscriptionId, reason } };
   });
-  await writeChanges(work, writes, nowMs);
+  await writeChanges(work, writes);
   await counts.write(work);
   await storeHealth(work, healths);
-  // A key has nothing that is leased any more.
-  const isAnyPending = outcomes.some((outcome) => outcome.kind === "stored" && outcome.state === "pending");
-  const released = await releaseKeys(work, writes.keys, nowMs, isAnyPending);
+  const released = await releaseKeys(work, writes.keys, nowMs);
   const { failed, blocked } = writes;
   await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
   if (released === 0) return outcomes;
@@ -156,8 +154,6 @@ async function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>
 class FinishWrites {
   /** Rowids of deliveries that are not leased any more. */
   readonly ended: number[] = [];
-  /** Rows of `DELIVERED`. */
-  readonly delivered: unknown[] = [];
   /** Rows of `MOVED`. */
   readonly moved: unknown[] = [];
   /** Rows of `ATTEMPT`. */
@@ -173,9 +169,8 @@ class FinishWrites {
 }
 
 // Each is made of one result, and packs the cells in this order.
-const DELIVERED = "id bigint, started_ms bigint, duration_ms bigint, status_code bigint";
-const MOVED =
-  "id bigint, state bigint, attempt bigint, failures bigint, due_ms bigint, finished_ms bigint, last_error text";
+const MOVED = `id bigint, state bigint, attempt bigint, failures bigint, due_ms bigint, finished_ms bigint, last_error text,
+  started_ms bigint, duration_ms bigint, status_code bigint`;
 const ATTEMPT = `delivery_id bigint, attempt bigint, started_ms bigint, duration_ms bigint, outcome text, status_code bigint,
   error_code text, dns_ms bigint, connect_ms bigint, first_byte_ms bigint, consumer text, response hex`;
 const ATTEMPT_COLUMNS = ATTEMPT.replaceAll(/ (?:bigint|text|hex)\b/g, "");
@@ -191,22 +186,19 @@ function collect(
   const { state, attempt: outcome, moved } = verdict;
   const startedMs = Math.round(row.startedAtMs);
   const durationMs = rounded(row.durationMs);
+  const text = row.refusal ?? row.tlsReason ?? row.response;
+  const isPlain = text === undefined && isPlainFirst(leased, row);
   writes.ended.push(id);
   if (moved !== undefined) {
     const { failures, dueMs, lastError } = moved;
     const attempt = outcome === undefined ? leased.attempt - 1 : leased.attempt;
     const finishedMs = dueMs === null ? nowMs : null;
-    writes.moved.push([id, DELIVERY_STATE[state], attempt, failures, dueMs, finishedMs, lastError]);
+    const first = isPlain ? [startedMs, durationMs, statusCode] : [];
+    writes.moved.push([id, DELIVERY_STATE[state], attempt, failures, dueMs, finishedMs, lastError, ...first]);
     if (state === "failed") writes.failed.push(id);
     if (verdict.startsBlocking) writes.blocked.push(id);
   }
-  if (outcome === undefined) return;
-  const text = row.refusal ?? row.tlsReason ?? row.response;
-  const isPlain = text === undefined && isPlainFirst(leased, row);
-  if (state === "delivered") {
-    writes.delivered.push(isPlain ? [id, startedMs, durationMs, statusCode] : [id]);
-  }
-  if (isPlain) return;
+  if (outcome === undefined || isPlain) return;
   const { attempt, consumer } = leased;
   const { dnsMs, connectMs, firstByteMs } = row.connection ?? {};
   writes.attempts.push([
@@ -243,8 +235,8 @@ function rounded(durationMs: number | undefined): number | null {
   return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
 }
 
-async function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): Promise<void> {
-  const { ended, delivered, moved, attempts, long } = writes;
+async function writeChanges(sql: Sql, writes: FinishWrites): Promise<void> {
+  const { ended, moved, attempts, long } = writes;
   if (ended.length > 0) {
     await sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", ended);
   }
@@ -254,21 +246,13 @@ async function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number): Prom
       attempts,
     );
   }
-  if (delivered.length > 0) {
-    await sql.run(
-      `UPDATE delivery SET state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL, due_ms = NULL, finished_ms = ?2,
-          first_start_ms = coalesce(r.started_ms - created_ms, first_start_ms),
-          first_duration_ms = coalesce(r.duration_ms, first_duration_ms),
-          first_status_code = coalesce(r.status_code, first_status_code)
-        FROM list(?1: ${DELIVERED}) AS r WHERE delivery.rowid = r.id`,
-      delivered,
-      nowMs,
-    );
-  }
   if (moved.length > 0) {
     await sql.run(
       `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
-          due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error
+          due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error,
+          first_start_ms = coalesce(r.started_ms - created_ms, first_start_ms),
+          first_duration_ms = coalesce(r.duration_ms, first_duration_ms),
+          first_status_code = coalesce(r.status_code, first_status_code)
         FROM list(?: ${MOVED}) AS r WHERE delivery.rowid = r.id`,
       moved,
     );

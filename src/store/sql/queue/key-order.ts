@@ -26,39 +26,22 @@ const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} IN
 
 /**
  * Makes the first delivery of each key due: what a person requested comes first, then the first event. Makes none of a key due
- * while one of it is leased.
- * @param mayBePending whether another one may be due, as none was leased that has ended
+ * while one of it is leased. It counts as due since it was made: so long it has waited.
  * @returns how many are due now that were not
  */
-export async function releaseKeys(
-  sql: Sql,
-  keys: readonly OrderKey[],
-  nowMs: number,
-  mayBePending = true,
-): Promise<number> {
+export async function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number): Promise<number> {
   if (keys.length === 0) return 0;
-  if (mayBePending) await putBehind(sql, keys);
-  return await promote(sql, keys, nowMs);
-}
-
-/** Puts what is due behind what comes before it, or is leased. */
-async function putBehind(sql: Sql, keys: readonly OrderKey[]): Promise<void> {
+  // What is due goes behind what comes before it, or is leased.
   await sql.run(
     `UPDATE delivery SET state = ${BEHIND}, due_ms = NULL WHERE rowid IN (
         SELECT r.rowid FROM list(?: subscription bigint, key bigint) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
         WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND (
           EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${PENDING}
             AND (${LEASE_OF("o")} OR (o.priority, o.event_id) < (r.priority, r.event_id)))
-          OR EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${BEHIND}
-            AND (o.priority, o.event_id) < (r.priority, r.event_id))))`,
+          OR (r.priority, r.event_id) > (SELECT o.priority, o.event_id ${FROM_KEYS("o")}
+            WHERE ${ofKey("o")} AND o.state = ${BEHIND} ORDER BY o.priority, o.event_id LIMIT 1)))`,
     keys,
   );
-}
-
-/**
- * Makes the first delivery of each key due of which none is pending. It counts as due since it was made: so long it has waited.
- */
-async function promote(sql: Sql, keys: readonly OrderKey[], nowMs: number): Promise<number> {
   return await sql.run(
     `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
         SELECT (SELECT w.rowid ${FROM_KEYS("w")} WHERE ${ofKey("w")} AND w.state = ${BEHIND}
@@ -70,16 +53,8 @@ async function promote(sql: Sql, keys: readonly OrderKey[], nowMs: number): Prom
   );
 }
 
-function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
-  return [...new Map(keys.map((one) => [one.join(), one])).values()];
-}
-
 /** The active subscriptions of an action that are ordered, with the steps of their pointers. */
 export type KeyedReceivers = readonly (readonly [subscriptionId: number, steps: readonly string[]])[];
-
-/** SQL that says whether any subscription at all is ordered: one look-up where none is. */
-export const ANY_KEYED = `EXISTS (SELECT 1 FROM subscription AS ordered INDEXED BY subscription_keyed
-  WHERE ordered.order_key IS NOT NULL AND ordered.deleted_ms IS NULL)`;
 
 export async function keyedReceivers(sql: Sql, actionId: number): Promise<KeyedReceivers> {
   return (
@@ -107,35 +82,47 @@ export function keysOfEvent(
 
 /**
  * SQL of what a delivery to the subscription `s` is as it is recorded: in an order, until `placeRecorded`, behind all others.
- * Where all have one key, it has it already.
+ * Where all have one key, it has it already, as to give it one takes longer than to make it.
  */
 export const STATE_WHEN_RECORDED = `iif(s.order_key IS NULL, ${PENDING}, ${BEHIND})`;
 export const KEY_WHEN_RECORDED = `iif(s.order_key = '${WHOLE_ORDER}', ${WHOLE_KEY}, NULL)`;
 
-/** Gives deliveries that were just made their keys; the first of each becomes due. */
+/** Gives deliveries that were just made their keys; the first of each is due. */
 export async function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number): Promise<void> {
-  if (keys.length === 0) return;
-  await setKeys(
-    sql,
-    keys.filter(([, , key]) => key !== WHOLE_KEY),
-  );
-  await promote(sql, distinct(keys.map(([, subscription, key]) => [subscription, key])), nowMs);
-}
-
-async function setKeys(sql: Sql, keys: readonly EventKey[]): Promise<void> {
   if (keys.length === 0) return;
   // The rowids are read apart. In one statement with the update, the engine would read all deliveries there are.
   const rows = await sql.rows<{ readonly id: number; readonly key: number }>(
     `SELECT d.rowid AS id, g.key FROM list(?: event bigint, subscription bigint, key bigint) AS g
       CROSS JOIN delivery AS d INDEXED BY delivery_event
         ON d.event_id = g.event AND d.subscription_id = g.subscription`,
-    keys,
+    keys.filter(([, , key]) => key !== WHOLE_KEY),
   );
-  await sql.run(
-    `UPDATE delivery SET key = r.key
-      FROM list(?: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
+  await place(
+    sql,
     rows.map(({ id, key }) => [id, key]),
+    keys.map(([, subscription, key]) => [subscription, key]),
+    nowMs,
   );
+}
+
+/**
+ * Gives deliveries keys, or none: then they are due.
+ * @param keys these keys, and those that the deliveries had before
+ */
+async function place(
+  sql: Sql,
+  deliveries: readonly (readonly [id: number, key: number | null])[],
+  keys: readonly OrderKey[],
+  nowMs: number,
+): Promise<void> {
+  await sql.run(
+    `UPDATE delivery SET key = r.key, state = iif(r.key IS NULL, ${PENDING}, ${BEHIND}), due_ms = iif(r.key IS NULL, coalesce(due_ms, ?2), NULL)
+      FROM list(?1: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
+    deliveries,
+    nowMs,
+  );
+  const distinct = new Map(keys.map((one) => [one.join(), one]));
+  await releaseKeys(sql, [...distinct.values()], nowMs);
 }
 
 interface Placed extends PayloadRequest {
@@ -162,13 +149,12 @@ export async function placeByKey(
   const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
   if (pointer === null && before.length === 0) return;
   const keys = pointer === null ? [] : await keysOf(sql, placed, pointerSteps(pointer));
-  await sql.run(
-    `UPDATE delivery SET key = r.key, state = iif(r.key IS NULL, ${PENDING}, ${BEHIND}), due_ms = iif(r.key IS NULL, coalesce(due_ms, ?2), NULL)
-      FROM list(?1: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
+  await place(
+    sql,
     placed.map(({ id }, index) => [id, keys[index] ?? null]),
+    [...before, ...keys].map((key) => [subscriptionId, key]),
     nowMs,
   );
-  await releaseKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
 }
 
 async function keysOf(
