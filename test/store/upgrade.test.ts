@@ -1,13 +1,4 @@
-import {
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
@@ -163,19 +154,6 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
     expect(inspectMigrations(scratch.path)).toMatchObject({ current: form });
   });
-});
-
-it("A file of an older form behind a link is replaced where it is, and stays there", async () => {
-  const disk = join(scratch.path, "disk");
-  const folder = join(scratch.path, "data");
-  mkdirSync(disk);
-  mkdirSync(folder);
-  writeOlderFile(join(disk, "real.db"), 21, ONE_ACTION, ONE_REVISION);
-  symlinkSync(join(disk, "real.db"), join(folder, "evreg.db"));
-  expect(await migrate(folder)).toMatchObject({ copy: join(disk, `real.db.before-v${FORM}`) });
-  expect(readdirSync(disk).toSorted()).toEqual(["real.db", `real.db.before-v${FORM}`]);
-  expect(readlinkSync(join(folder, "evreg.db"))).toBe(join(disk, "real.db"));
-  await (await open(folder)).close();
 });
 
 it("A file of an old form with a trigger or a view is refused", async () => {

@@ -11,7 +11,6 @@ import {
   admittedVersion,
   createFile,
   dataFileOf,
-  fileBehindLink,
   fileError,
   fileExists,
   folderError,
@@ -86,7 +85,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
       releaseFolder();
     };
     writeOwner(folder, owner, logger);
-    if (serves) removeCopies(unfinishedCopy(fileBehindLink(dataFileOf(folder)), ""));
+    if (serves) removeCopies(unfinishedCopy(path, ""));
     const key = options.encryption?.key;
     const store = createStore({ threads, queue, report, node: SOLE_NODE, key, close });
     return { ...store, files: { backup: (signal) => backups.make(signal) } };
@@ -208,6 +207,6 @@ export async function migrate(
   return {
     ...inspectMigrations(folder),
     applied,
-    ...(isUpgraded ? { copy: `${fileBehindLink(before.file)}.${KEPT_AS}` } : {}),
+    ...(isUpgraded ? { copy: `${before.file}.${KEPT_AS}` } : {}),
   };
 }

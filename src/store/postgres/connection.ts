@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { Client, type CustomTypesConfig, type QueryResult, type QueryResultRow } from "pg";
+import { joinPieces } from "../../json/raw-json.ts";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
 import { checkText, EngineFailure, isList, type Sql, type SqlValue } from "../sql/sql.ts";
 import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
@@ -223,13 +224,7 @@ export class PostgresSql implements Sql {
 
   readonly joined = async (text: string, ...values: SqlValue[]): Promise<Uint8Array<ArrayBuffer>> => {
     const rows = await this.rows<{ readonly bytes: ArrayBuffer }>(text, ...values);
-    const joined = new Uint8Array(rows.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
-    let end = 0;
-    for (const { bytes } of rows) {
-      joined.set(new Uint8Array(bytes), end);
-      end += bytes.byteLength;
-    }
-    return joined;
+    return joinPieces(rows.map(({ bytes }) => new Uint8Array(bytes)));
   };
 
   readonly run = async (text: string, ...values: SqlValue[]): Promise<number> =>

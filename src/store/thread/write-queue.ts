@@ -3,6 +3,7 @@ import type { StoreChange } from "../store.ts";
 import { type Committed, fromWireError, type WireOutcome, type WriteCall } from "./protocol.ts";
 import { NOTHING_STORED, type StoreThreads } from "./store-threads.ts";
 import { parseText } from "../../json/parse.ts";
+import { joinPieces } from "../../json/raw-json.ts";
 
 export interface PendingWrite {
   readonly operation: string;
@@ -38,14 +39,7 @@ export class ByteWriter {
 
   /** Answers all bytes in one buffer; `undefined` when there is not a byte. */
   pack(): ArrayBuffer | undefined {
-    if (this.#length === 0) return undefined;
-    const packed = new Uint8Array(this.#length);
-    let offset = 0;
-    for (const part of this.#parts) {
-      packed.set(part, offset);
-      offset += part.byteLength;
-    }
-    return packed.buffer;
+    return this.#length === 0 ? undefined : joinPieces(this.#parts).buffer;
   }
 }
 

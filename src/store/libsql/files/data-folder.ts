@@ -8,14 +8,13 @@ import {
   lstatSync,
   openSync,
   readdirSync,
-  readlinkSync,
   readSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
 } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
@@ -29,9 +28,8 @@ export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
 }
 
-/** Answers where the log of a data file is. The engine follows a link, and puts the log beside the file itself. */
 export function logOf(file: string): string {
-  return `${existsSync(file) ? realpathSync(file) : file}-wal`;
+  return `${file}-wal`;
 }
 
 /** Makes the error of a file or a folder that is refused, which its details name. */
@@ -110,7 +108,7 @@ export function mustBeWritable(path: string): void {
 
 /** Whether anything would be lost with the data file. A log without its file is somebody's data too. */
 export function hasDataAt(file: string): boolean {
-  return (fileExists(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
+  return (fileExists(file) && sizeOf(file) > 0) || sizeOf(logOf(file)) > 0;
 }
 
 function notAFolder(folder: string): EvregError {
@@ -134,15 +132,13 @@ export function inUseError(folder: string): EvregError {
   return folderError("conflict", folder, message, details);
 }
 
-/**
- * Whether there is a file, or a link to one.
- * @throws EvregError `usage` when it is anything else
- */
+/** @throws EvregError `usage` when it is anything else than a file: what replaces the file that a link leads to belongs beside that */
 export function fileExists(path: string): boolean {
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
-  // It may be a link that leads nowhere.
-  if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) return true;
-  const what = "not a file, nor a link to one. Move it away, or give another folder with --data";
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined || stats.isFile()) return stats !== undefined;
+  const what = stats.isSymbolicLink()
+    ? "a link. Put the file itself into the folder, or make the whole folder a link"
+    : "not a file. Move it away, or give another folder with --data";
   throw fileError("usage", path, `${path} is ${what}.`);
 }
 
@@ -302,12 +298,6 @@ export function removeCopies(beginning: string): void {
   const folder = dirname(beginning);
   const left = readdirSync(folder).filter((name) => name.startsWith(basename(beginning)));
   for (const name of left) rmSync(join(folder, name), { force: true });
-}
-
-/** Answers where the data file itself is: it may be a link to another disk, on which what replaces it belongs. */
-export function fileBehindLink(file: string): string {
-  const isLink = lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  return isLink ? resolve(dirname(file), readlinkSync(file)) : file;
 }
 
 // The names of a data file say how far `evreg move` is, so that nothing else need know: what is moved into a folder becomes its

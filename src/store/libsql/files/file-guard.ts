@@ -1,8 +1,9 @@
-import { realpathSync, renameSync, statSync } from "node:fs";
+import { renameSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { fileTimestamp } from "../../../runtime/clock.ts";
 import { syncFolderOf } from "../../../runtime/files.ts";
 import { EngineFailure } from "../../sql/sql.ts";
+import { logOf } from "./data-folder.ts";
 
 /** Which file it is, whatever its name: its device and its number there. */
 export type FileId = string;
@@ -23,8 +24,6 @@ export function fileIdAt(path: string): FileId | undefined {
 export class FileGuard {
   readonly id: FileId;
   readonly #path: string;
-  /** The path without links, which the engine follows: the log is beside it. */
-  readonly #realPath: string;
   /** The length of the data file, which only grows. */
   #bytes = 0;
 
@@ -32,11 +31,10 @@ export class FileGuard {
   constructor(path: string, id: FileId) {
     this.id = id;
     this.#path = path;
-    this.#realPath = realpathSync(path);
   }
 
   get logPath(): string {
-    return `${this.#realPath}-wal`;
+    return logOf(this.#path);
   }
 
   /**
@@ -58,16 +56,16 @@ export class FileGuard {
    * start might go on with that.
    */
   #cutShort(): EngineFailure {
-    const aside = `${this.#realPath}.cut-short-${fileTimestamp(Date.now())}`;
+    const aside = `${this.#path}.cut-short-${fileTimestamp(Date.now())}`;
     let next = "restore a backup before the next start, as what is left of the data is damaged";
     try {
-      renameSync(this.#realPath, aside);
-      syncFolderOf(this.#realPath);
+      renameSync(this.#path, aside);
+      syncFolderOf(this.#path);
       next = `what is left of the data file is now ${basename(aside)}, beside its log; restore a backup`;
     } catch {
       // The file stays where it is, as the message says.
     }
-    const what = basename(this.#realPath);
+    const what = basename(this.#path);
     return new EngineFailure("failed", `${what} was cut short while evreg was running; ${next}`);
   }
 }

@@ -86,7 +86,6 @@ function copyPages(sql: SyncSql, path: string, copy: number, stopped: Uint8Array
   return { bytes, sha256: hash.digest("hex") };
 }
 
-/** Checks the disk of the folder, where the copy is: the data file may be a link to another disk. */
 function mustHaveFreeSpace(path: string, bytes: number): void {
   const left = freeBytesAt(path);
   const needed = bytes + RESERVE_BYTES;

@@ -1,4 +1,3 @@
-import { realpathSync } from "node:fs";
 import { EvregError } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { byteCount } from "../../../domain/formats.ts";
@@ -133,7 +132,7 @@ const EXTRA_BYTES = 8 * 1024 * 1024;
 export function upgradeRoom(path: string, form: number): UpgradeRoom | undefined {
   if (form === 0 || form >= FORM) return undefined;
   const bytes = sizeOf(path) + sizeOf(`${path}-wal`);
-  return { needed_bytes: bytes * SHARE_OF_FILE + EXTRA_BYTES, free_bytes: freeBytesAt(realpathSync(path)) };
+  return { needed_bytes: bytes * SHARE_OF_FILE + EXTRA_BYTES, free_bytes: freeBytesAt(path) };
 }
 
 /** @throws EvregError `unavailable` before anything is changed */

@@ -15,15 +15,7 @@ import type { Notice } from "../../sql/operation.ts";
 import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
 import { addressOf, LARGE_CACHE, WriteConnection } from "../connection.ts";
 import type { SyncSql } from "../statements.ts";
-import {
-  fileBehindLink,
-  fileError,
-  move,
-  mustBeKnown,
-  removeCopies,
-  replaceFile,
-  unfinishedCopy,
-} from "./data-folder.ts";
+import { fileError, move, mustBeKnown, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
 import { mustBeAt } from "./file-guard.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";
 import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
@@ -114,26 +106,25 @@ function rewriteFile(
   path: string,
   keys: EncryptionKeys | undefined,
 ): readonly Notice[] | undefined {
-  const file = fileBehindLink(path);
-  const made = unfinishedCopy(file);
+  const made = unfinishedCopy(path);
   const sql = connection.read;
   const vaults = vaultsOf(sql, path, keys);
   const version = readForm(sql);
   const isOlder = version !== FORM;
   if (!isOlder && !vaults.isNewKey) return undefined;
-  removeCopies(unfinishedCopy(file, ""));
+  removeCopies(unfinishedCopy(path, ""));
   try {
-    withoutLog(sql, file);
+    withoutLog(sql, path);
     const subscriptions = writeAnew(sql, made, version, vaults, keys);
     mustBeAt(path, connection.file);
     const notices: Notice[] = [];
     if (isOlder) {
-      const details = { form: FORM, copy: replaceFile(file, made, KEPT_AS) };
+      const details = { form: FORM, copy: replaceFile(path, made, KEPT_AS) };
       const message = "The data file was brought up to date; a copy from before is kept.";
       notices.push({ level: "info", details, message });
     } else {
       // The old file is not kept where only its secrets were to be encrypted: it holds them as they are.
-      move(made, file);
+      move(made, path);
     }
     if (vaults.isNewKey) {
       const message =

@@ -11,7 +11,6 @@ import { checkLog } from "./wal-check.ts";
 import type { FileFacts } from "./closed-file.ts";
 import {
   dataFileOf,
-  fileBehindLink,
   fileError,
   folderError,
   FORMAT_AT,
@@ -61,7 +60,7 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
   const { folder, name, content, encryption, force, nowMs } = options;
   prepareFolder(folder);
   const releaseFolder = holdInProcess(folder);
-  const file = fileBehindLink(dataFileOf(folder));
+  const file = dataFileOf(folder);
   const copy = unfinishedCopy(file);
   try {
     if ((await findServer(folder)) !== undefined) throw inUseError(folder);
@@ -150,8 +149,7 @@ interface AcceptedLoss {
  * @returns what was given up; `undefined` where the log is not damaged, and nothing was done
  * @throws EvregError `unavailable` when there is no room for a copy, or what is left is not whole
  */
-export async function acceptLoss(path: string, nowMs: number): Promise<AcceptedLoss | undefined> {
-  const file = fileBehindLink(path);
+export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedLoss | undefined> {
   const log = checkLog(file);
   if (!log.isDamaged) return undefined;
   const copy = unfinishedCopy(file);
