@@ -41,10 +41,11 @@ export function startAttempt(
   const isSentAgain = claim.isFromReplay === true || attempt > failures + 1;
   const finish = (sent: SendResult): void => {
     const durationMs = clock.monotonicMs() - startMs;
-    const { retryAfter, ...ended } = withoutSecrets(sent, subscription);
+    const { headers, ...ended } = withoutSecrets(sent, subscription);
     const ending = endingOf(sent);
     const hasFailed = ending === "failed" || ending === "gone";
-    const askedMs = retryAfter === undefined ? undefined : retryAfterMs(retryAfter, clock.now());
+    const retryAfter: unknown = headers?.["retry-after"];
+    const askedMs = typeof retryAfter === "string" ? retryAfterMs(retryAfter, clock.now()) : undefined;
     const result: AttemptResult = {
       deliveryId,
       claimId,

@@ -12,9 +12,8 @@ export interface SendResult extends Pick<
   AttemptResult,
   "statusCode" | "response" | "errorCode" | "tlsReason" | "refusal" | "connection"
 > {
-  readonly retryAfter?: string;
-  /** The answer's headers by lower-case name, where they were asked for. */
-  readonly headers?: Readonly<Record<string, string>>;
+  /** The answer's. */
+  readonly headers?: IncomingHttpHeaders;
 }
 
 /** Up to here the rest of an answer is read and dropped, which is cheaper than a new connection. */
@@ -29,11 +28,10 @@ const MAX_INFORMATIONAL = 16;
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #ended: (result: SendResult, isReusable: boolean) => void;
   readonly #connection: HandlerConnection;
-  readonly #keepsHeaders: boolean;
   readonly #chunks: Buffer[] = [];
   #readBytes = 0;
   #informational = 0;
-  #answer: { statusCode: number; retryAfter?: string; headers?: Record<string, string> } | undefined;
+  #answer: { readonly statusCode: number; readonly headers: IncomingHttpHeaders } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   /** The times of the connection, where it was made for this request. */
   #timing: ConnectionTimes | undefined;
@@ -43,16 +41,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /**
    * @param connection that it goes over
    * @param ended called once, with the result, and with whether the connection may be reused
-   * @param keepsHeaders whether the result has the answer's headers
    */
-  constructor(
-    connection: HandlerConnection,
-    ended: (result: SendResult, isReusable: boolean) => void,
-    keepsHeaders = false,
-  ) {
+  constructor(connection: HandlerConnection, ended: (result: SendResult, isReusable: boolean) => void) {
     this.#connection = connection;
     this.#ended = ended;
-    this.#keepsHeaders = keepsHeaders;
   }
 
   /** Ends it, as `errorCode` unless there is as much of an answer as is stored. */
@@ -80,9 +72,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#timing !== undefined) {
       this.#timing = { ...this.#timing, firstByteMs: performance.now() - this.#writtenAtMs };
     }
-    const retryAfter: unknown = headers["retry-after"];
-    this.#answer = { statusCode, ...(typeof retryAfter === "string" ? { retryAfter } : {}) };
-    if (this.#keepsHeaders) this.#answer.headers = textsOf(headers);
+    this.#answer = { statusCode, headers };
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -123,12 +113,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (!isReusable) this.#controller?.abort(new Error("no longer wanted"));
     this.#ended(this.#timing === undefined ? result : { ...result, connection: this.#timing }, isReusable);
   }
-}
-
-function textsOf(headers: IncomingHttpHeaders): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, [value].flat().join(", ")]),
-  );
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { type HandlerTest, TEST_HEADER } from "../domain/webhook.ts";
 import { toIso } from "../runtime/clock.ts";
 import { CENSOR } from "../runtime/logger.ts";
@@ -68,7 +69,7 @@ export class HandlerTests {
     const sent: SendResult =
       typeof built === "string"
         ? { errorCode: built }
-        : await this.#send({ url: handler, headers, body, keepsHeaders: true, timeoutMs }, signal);
+        : await this.#send({ url: handler, headers, body, timeoutMs }, signal);
     const durationMs = clock.monotonicMs() - startMs;
     const clean = (text: string): string => redact(text, subscription);
     const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};
@@ -125,10 +126,11 @@ function rounded(ms: number | null): number | null {
 }
 
 function mapValues(
-  values: Readonly<Record<string, string>>,
+  headers: IncomingHttpHeaders,
   change: (text: string, name: string) => string,
 ): Record<string, string> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
+  const texts = Object.entries(headers).map(([name, value]) => [name, [value].flat().join(", ")] as const);
+  return Object.fromEntries(texts.map(([name, text]) => [name, change(text, name)]));
 }
 
 const SIGNATURES = new Set(["X-Evreg-Signature", "webhook-signature"]);

@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import { type AttemptErrorCode, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { invalidField } from "../domain/error.ts";
 import {
@@ -19,8 +18,7 @@ import type { EngineParts } from "./parts.ts";
 import { redact, responseText } from "./redaction.ts";
 import { type ShownAttempt, shownOf, statusAfter, type StoreCalls } from "./store-calls.ts";
 
-/** Subscriptions whose secrets are known, to be redacted from what consumers say. */
-const MAX_KNOWN = 1_000;
+/** The subscription whose secrets are redacted from what consumers say. */
 type Redacted = Parameters<typeof redact>[1];
 
 interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "counts"> {
@@ -39,7 +37,6 @@ interface HeldResult extends PullResult {
 /** The attempts that consumers make: what they are given of a claim, and what is made of their results. */
 export class PullAttempts {
   readonly #parts: PullParts;
-  readonly #known = new LRUCache<number, Redacted>({ max: MAX_KNOWN });
 
   constructor(parts: PullParts) {
     this.#parts = parts;
@@ -109,9 +106,11 @@ export class PullAttempts {
 
   async #finishAll(from: Subscription, ends: readonly HeldResult[], finished: FinishedPull[]): Promise<void> {
     if (ends.length === 0) return;
-    const { clock, calls, counts } = this.#parts;
+    const { clock, store, calls, counts } = this.#parts;
+    const saysWhy = ends.some(({ reason }) => reason !== undefined);
+    const signed = saysWhy ? await store.findSendable(from.rowid) : undefined;
     const nowMs = clock.now();
-    const ended = ends.map((result) => this.#resultOf(result, from, nowMs));
+    const ended = ends.map((result) => this.#resultOf(result, signed, nowMs));
     const shown = ends.map(({ attempt }) => shownOfLease(attempt, from));
     const outcomes = await calls.finishTogether(ended, shown);
     for (const [index, outcome] of outcomes.entries()) {
@@ -143,9 +142,7 @@ export class PullAttempts {
   /** What the consumer gets; why it can get nothing, where that cannot be read. */
   #deliveryOf(claim: Claim, nowMs: number, untilMs: number): PulledDelivery | AttemptErrorCode {
     const { deliveryId, claimId, attempt, event, subscription } = claim;
-    const { subscriptionId, settings } = subscription;
-    // Not the filter, which may be large.
-    this.#known.set(subscriptionId, { ...subscription, settings: { headers: settings.headers } });
+    const { subscriptionId } = subscription;
     const request = this.#parts.requests.build(claim, nowMs);
     if (typeof request === "string") return request;
     return {
@@ -171,7 +168,11 @@ export class PullAttempts {
     return result;
   }
 
-  #resultOf({ attempt, ...reported }: HeldResult, from: Subscription, nowMs: number): AttemptResult {
+  #resultOf(
+    { attempt, ...reported }: HeldResult,
+    signed: Redacted | undefined,
+    nowMs: number,
+  ): AttemptResult {
     const { deliveryId, claimId, claimedMs } = attempt;
     const { outcome, status, error_code: errorCode = "consumer_failed", reason } = reported;
     // The clock may have been set back meanwhile.
@@ -179,9 +180,8 @@ export class PullAttempts {
     const longestMs = Math.min(nowMs - startedAtMs, PULL_LIMITS.durationMaxMs);
     const claim = { deliveryId, claimId, startedAtMs };
     if (outcome === "released") return { ...claim, durationMs: 0, ending: "never started" };
-    const known = this.#known.get(from.rowid);
-    // After a restart its secrets are not known until the next claim, and no text is stored that might hold them.
-    const text = reason === undefined || known === undefined ? undefined : textOf(reason, known);
+    // Once the subscription is deleted its secrets are gone, and no text is stored that might hold them.
+    const text = reason === undefined || signed === undefined ? undefined : textOf(reason, signed);
     // It has no latency: how long it waited for a consumer says nothing about evreg.
     const attempted = {
       ...claim,
@@ -201,9 +201,9 @@ function shownOfLease({ eventId, action, ...attempt }: LeasedAttempt, from: Subs
   return { ...attempt, event: { eventId, action }, subscription: { subscriptionId, application, name } };
 }
 
-function textOf(reason: string, known: Redacted): string | undefined {
+function textOf(reason: string, signed: Redacted): string | undefined {
   const bytes = Buffer.from(reason.toWellFormed());
   return (
-    redact(responseText(bytes.subarray(0, DELIVERY_LIMITS.responseBytes), true) ?? "", known) || undefined
+    redact(responseText(bytes.subarray(0, DELIVERY_LIMITS.responseBytes), true) ?? "", signed) || undefined
   );
 }

@@ -13,8 +13,6 @@ interface SendRequest {
   readonly body: Buffer;
   /** Replaces the time that the sender gives a request, unless it is `null`. */
   readonly timeoutMs?: number | null;
-  /** Whether the result has the answer's headers. */
-  readonly keepsHeaders?: boolean;
 }
 
 interface SenderOptions {
@@ -88,7 +86,7 @@ export class Sender {
    * @returns what can be aborted
    */
   send(request: SendRequest, done: (result: SendResult) => void): Exchange | undefined {
-    const { url, headers, body, keepsHeaders } = request;
+    const { url, headers, body } = request;
     const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs;
     const destination = destinationOf(url);
     if (destination === undefined) {
@@ -102,7 +100,7 @@ export class Sender {
       cancelTimeout();
       pool.release(connection, isReusable, () => done(result));
     };
-    const exchange = new Exchange(connection, ended, keepsHeaders);
+    const exchange = new Exchange(connection, ended);
     const cancelTimeout = this.#options.clock.setTimer(() => exchange.abort("timeout"), timeoutMs);
     try {
       connection.dispatch({ origin, path, method: "POST", headers, body }, exchange);

@@ -39,6 +39,14 @@ interface EventSearch extends Omit<EventSelection, "page"> {
   readonly where: Schemata;
 }
 
+/** How long some work for a caller may take. */
+interface TimeLimit {
+  /** Interrupts what is waited for when the time is over, and when the caller has gone. */
+  readonly signal: AbortSignal;
+  /** Its reason when the time is over. */
+  readonly isOver: EvregError;
+}
+
 /** How far one walk goes. */
 interface Walk {
   readonly selection: Omit<EventSelection, "limit" | "page">;
@@ -87,12 +95,11 @@ export class StoredEvents {
     caller: unknown,
     signal?: AbortSignal,
   ): Promise<CheckedEvents> {
-    const limit = new TimeLimit(this.#options.clock, CHECK_LIMITS.replayMs, tooBusy(), signal);
     const failures: EventFailure[] = [];
     let checked = 0;
     let failed = 0;
-    const checking = { caller, gone: limit.signal };
-    const walk = async (): Promise<Walked> => {
+    const walk = async (limit: TimeLimit): Promise<Walked> => {
+      const checking = { caller, gone: limit.signal };
       const candidate = await candidateOf(schemata, limit);
       const visit = async ({ rowid, payload }: StoredEvent): Promise<boolean> => {
         // Damaged.
@@ -113,7 +120,7 @@ export class StoredEvents {
         visit,
       });
     };
-    await this.#turns.run(caller, walk).finally(() => limit.end());
+    await this.#within(CHECK_LIMITS.replayMs, signal, (limit) => this.#turns.run(caller, () => walk(limit)));
     return { checked, failed, failures };
   }
 
@@ -122,15 +129,28 @@ export class StoredEvents {
    * @throws `invalid` for what is no schema; `unavailable` when its time is over before the first event was looked at
    */
   async search(request: EventSearch, caller: unknown, signal?: AbortSignal): Promise<FoundEvents> {
-    const { clock, schemaChecks } = this.#options;
-    const { where } = request;
-    const limit = new TimeLimit(clock, SEARCH_LIMITS.searchMs, tooBusy(), signal);
-    try {
-      const warnings = await schemaChecks.warnings("where", where, caller, limit.signal);
+    return this.#within(SEARCH_LIMITS.searchMs, signal, async (limit) => {
+      const { where } = request;
+      const warnings = await this.#options.schemaChecks.warnings("where", where, caller, limit.signal);
       const found = await this.#turns.run(caller, () => this.#search(request, limit, caller));
       return { ...found, warnings };
+    });
+  }
+
+  /** @param gone aborted when nobody wants the work any more */
+  async #within<T>(
+    limitMs: number,
+    gone: AbortSignal | undefined,
+    work: (limit: TimeLimit) => Promise<T>,
+  ): Promise<T> {
+    const isOver = tooBusy();
+    const over = new AbortController();
+    const cancel = this.#options.clock.setTimer(() => over.abort(isOver), limitMs);
+    const signal = gone === undefined ? over.signal : AbortSignal.any([gone, over.signal]);
+    try {
+      return await work({ signal, isOver });
     } finally {
-      limit.end();
+      cancel();
     }
   }
 
@@ -170,42 +190,44 @@ export class StoredEvents {
     }
   }
 
-  async #walk({ selection, atOnce, maxEvents, limit: time, visit }: Walk): Promise<Walked> {
+  /** @throws the signal's reason, unless the time is over and some events were looked at */
+  async #walk({ selection, atOnce, maxEvents, limit: { signal, isOver }, visit }: Walk): Promise<Walked> {
     let { after } = selection;
     let searched = 0;
     let total = 0;
     let hasMore = true;
-    const endedEarly = (): Walked => {
-      time.throwIfGone();
-      if (searched === 0) throw tooBusy();
-      return { searched, total, next: after };
-    };
-    while (hasMore && searched < maxEvents) {
-      if (time.isOver) return endedEarly();
-      const before = searched;
-      const limit = Math.min(atOnce, maxEvents - before);
-      // The events are counted once.
-      const counts = before === 0 ? undefined : false;
-      const part = { after, limit, maxBytes: READ_BYTES, page: 1, total: counts };
-      const page = await this.#options.events.list(omitUndefined<EventSelection>({ ...selection, ...part }));
-      const { events, places, seen, last = after } = page;
-      if (before === 0) ({ total } = page);
-      hasMore = page.isCut || seen === limit;
-      for (const [index, event] of events.entries()) {
-        if (eventLoop.shouldYield()) {
-          await eventLoop.yield();
-          if (time.isOver) return endedEarly();
+    try {
+      while (hasMore && searched < maxEvents) {
+        signal.throwIfAborted();
+        const before = searched;
+        const limit = Math.min(atOnce, maxEvents - before);
+        // The events are counted once.
+        const counts = before === 0 ? undefined : false;
+        const part = { after, limit, maxBytes: READ_BYTES, page: 1, total: counts };
+        const page = await this.#options.events.list(
+          omitUndefined<EventSelection>({ ...selection, ...part }),
+        );
+        const { events, places, seen, last = after } = page;
+        if (before === 0) ({ total } = page);
+        hasMore = page.isCut || seen === limit;
+        for (const [index, event] of events.entries()) {
+          if (eventLoop.shouldYield()) {
+            await eventLoop.yield();
+            signal.throwIfAborted();
+          }
+          const verdict = visit(event);
+          const goesOn = typeof verdict === "boolean" ? verdict : await verdict;
+          const place = places[index]!;
+          after = event.rowid;
+          searched = before + place;
+          if (!goesOn) return { searched, total, next: hasMore || place < seen ? after : undefined };
         }
-        const verdict = visit(event);
-        const goesOn = typeof verdict === "boolean" ? verdict : await time.unlessOver(verdict);
-        if (goesOn === undefined) return endedEarly();
-        const place = places[index]!;
-        after = event.rowid;
-        searched = before + place;
-        if (!goesOn) return { searched, total, next: hasMore || place < seen ? after : undefined };
+        after = last;
+        searched = before + seen;
       }
-      after = last;
-      searched = before + seen;
+    } catch (error) {
+      if (error !== isOver || searched === 0) throw error;
+      return { searched, total, next: after };
     }
     return { searched, total, next: hasMore ? after : undefined };
   }
@@ -227,50 +249,4 @@ const NO_PAYLOAD = RawJson.fromText("null");
 
 export function payloadOf(stored: Uint8Array | undefined): RawJson {
   return stored === undefined ? NO_PAYLOAD : new RawJson(stored);
-}
-
-/** How long some work for a caller may take. Its signal interrupts what is waited for, also when the caller has gone. */
-class TimeLimit {
-  readonly signal: AbortSignal;
-  readonly #clock: Clock;
-  readonly #endMs: number;
-  readonly #gone: AbortSignal | undefined;
-  readonly #cancel: () => void;
-
-  /**
-   * @param reason of the signal when the time is over
-   * @param gone aborted when nobody wants the work any more
-   */
-  constructor(clock: Clock, limitMs: number, reason: Error, gone?: AbortSignal) {
-    const over = new AbortController();
-    this.signal = gone === undefined ? over.signal : AbortSignal.any([gone, over.signal]);
-    this.#clock = clock;
-    this.#endMs = clock.monotonicMs() + limitMs;
-    this.#gone = gone;
-    this.#cancel = clock.setTimer(() => over.abort(reason), limitMs);
-  }
-
-  /** Whether the time is over or the caller has gone. A busy thread comes late to its timers. */
-  get isOver(): boolean {
-    return this.signal.aborted || this.#clock.monotonicMs() >= this.#endMs;
-  }
-
-  throwIfGone(): void {
-    this.#gone?.throwIfAborted();
-  }
-
-  /** The outcome of work that heeds the signal, or `undefined` where that has interrupted it. */
-  async unlessOver<T>(work: Promise<T>): Promise<T | undefined> {
-    try {
-      return await work;
-    } catch (error) {
-      if (this.signal.aborted && error === this.signal.reason) return undefined;
-      throw error;
-    }
-  }
-
-  /** Frees the timer once the work is done. */
-  end(): void {
-    this.#cancel();
-  }
 }

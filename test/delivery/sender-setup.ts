@@ -37,7 +37,7 @@ export function newSender({ allowNetworks, ownAddresses, resolve, ...options }: 
   });
 }
 
-/** Sends one request; answers how it ended, with the times of its connection. */
+/** Sends one request; answers how it ended, with the times of its connection and the headers of the answer. */
 export function postTimed(sender: Sender, url: string, body = "{}"): Promise<SendResult> {
   return new Promise((resolve) => {
     sender.send({ url, headers: { "Content-Type": "application/json" }, body: Buffer.from(body) }, resolve);
@@ -45,7 +45,7 @@ export function postTimed(sender: Sender, url: string, body = "{}"): Promise<Sen
 }
 
 export async function post(sender: Sender, url: string, body?: string): Promise<SendResult> {
-  const { connection: _times, ...outcome } = await postTimed(sender, url, body);
+  const { connection: _times, headers: _headers, ...outcome } = await postTimed(sender, url, body);
   return outcome;
 }
 

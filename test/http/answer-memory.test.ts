@@ -205,14 +205,14 @@ describe("over HTTP", () => {
     small.stopReading();
     let isCut = false;
     void small.closed().then(() => (isCut = true));
-    const asksOn = async (): Promise<boolean> => {
+    const askAndWait = async (): Promise<boolean> => {
       small.send(get("/openapi.json").repeat(10));
       await new Promise(setImmediate);
       await cutClock.advance(60_000);
       return isCut;
     };
     // The answers to some hundreds are more than the system holds for a connection.
-    await expect.poll(asksOn, { timeout: 20_000, interval: 5 }).toBe(true);
+    await expect.poll(askAndWait, { timeout: 20_000, interval: 5 }).toBe(true);
     large.startReading();
     await large.closed();
     expect(large.pending.endsWith("0\r\n\r\n")).toBe(false);
