@@ -8,29 +8,16 @@ import {
   type Delivery,
   type DeliveryWithAttempts,
   isFinal,
-  type TlsReason,
 } from "../domain/delivery.ts";
-import { spanText } from "../domain/formats.ts";
 import { ATTENTION_LIMITS } from "../domain/operations.ts";
 import type { Replay } from "../domain/replay.ts";
-import { LEAST_BLOCKED_WAIT_MS, LONGEST_WAIT_MS, retriesText } from "../domain/retry.ts";
+import { retriesText } from "../domain/retry.ts";
 import type { HandlerTest } from "../domain/webhook.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";
 import { counted, escapeControl } from "./io/text.ts";
 import { nextCommand, serveCommand } from "./target/next-command.ts";
-
-/** What helps where TLS failed. */
-const TLS_REMEDIES: Readonly<Record<TlsReason, string>> = {
-  expired: "the handler renews its certificate",
-  not_yet_valid: "check the clocks of both machines",
-  wrong_name: "use the certificate's name in the handler's URL",
-  self_signed: "name the certificate in delivery.ca",
-  unknown_authority: "name the authority in delivery.ca; the handler sends the whole chain",
-  certificate_refused: "revoked, broken or not for this use: the handler gets another one",
-  handshake_failed: "check the port; evreg speaks TLS 1.2 and 1.3",
-};
 
 /** What the errors of attempts without an answer mean, and what to look at. */
 const ERROR_MEANINGS: Readonly<Record<AttemptErrorCode, string>> = {
@@ -57,9 +44,8 @@ function errorNote({
   refusal,
 }: Partial<Pick<Attempt, "error_code" | "tls_reason" | "refusal">>): string | undefined {
   if (refusal) return `address_refused: ${escapeControl(refusal)}`;
+  if (code === "tls_failed" && tls) return `tls_failed: ${tlsReasonText(tls)}.`;
   // A newer server may know more of them.
-  if (tls && Object.hasOwn(TLS_REMEDIES, tls))
-    return `The handler: ${tlsReasonText(tls)}. What helps: ${TLS_REMEDIES[tls]}.`;
   return code && Object.hasOwn(ERROR_MEANINGS, code) ? `${code}: ${ERROR_MEANINGS[code]}` : undefined;
 }
 
@@ -81,17 +67,13 @@ async function readSubscription(evreg: Evreg, id: number): Promise<Subscription 
   return (await evreg.subscriptions.get(id).catch(() => undefined))?.data;
 }
 
-/** A delivery that a person retries goes before all others, also before the one that blocks. */
+/** One that others of its order are before. A delivery that a person retries is sent before all of them. */
 function blockBefore(
   { rowid, status, next_attempt_at: next }: Delivery,
-  { rowid: id, blocked_by: first, ordered }: Subscription,
+  { rowid: id, ordered }: Subscription,
 ): string | undefined {
-  if (typeof ordered === "object") {
-    if (next !== null || (status !== "pending" && status !== "waiting")) return undefined;
-    return `Delivery ${rowid} waits behind another one with the same value at ${escapeControl(ordered.key)}. See what fails: ${nextCommand(`deliveries list --subscription ${id} --status waiting`)}`;
-  }
-  if (first === null || first === rowid || status === "delivering") return undefined;
-  return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
+  if (ordered === false || next !== null || (status !== "pending" && status !== "waiting")) return undefined;
+  return `Delivery ${rowid} waits behind another one of its subscription ${id}, which keeps an order. See what fails: ${nextCommand(`deliveries list --subscription ${id} --status waiting`)}`;
 }
 
 /** Says that a replay runs on no further, as its subscription is paused. */
@@ -115,30 +97,17 @@ export function afterFailedTest(test: HandlerTest): string | undefined {
   return `A handler must answer 200 to 299. See in its own log why it answered ${response.status_code}.`;
 }
 
-/** Says of a subscription whose last attempts failed, or that was deactivated for it, why, and what to type next. */
-export async function noteFailing(evreg: Evreg, subscription: Subscription): Promise<void> {
-  const { rowid, mode, failing_since: since, disabled_reason: reason } = subscription;
+/** Says of a subscription whose last attempts failed, or that was deactivated for it, what to type next. */
+export function noteFailing({
+  rowid,
+  mode,
+  failing_since: since,
+  disabled_reason: reason,
+}: Subscription): void {
   if (since === null && reason === null) return;
-  const latest = async (status: "waiting" | "failed") => {
-    // A token may be allowed to write and not to read.
-    const deliveries = await evreg.deliveries
-      .list({ subscription: rowid, status, limit: 1 })
-      .catch(() => undefined);
-    return deliveries?.data[0];
-  };
-  const [waiting, failed] = [await latest("waiting"), await latest("failed")];
-  const delivery = [waiting, failed].find((one) => (one?.last_error ?? null) !== null);
-  if (delivery !== undefined) {
-    const { rowid: id, attempt, last_error: error } = delivery;
-    const after = attempt === 1 ? "" : ` after ${attempt} attempts`;
-    note(
-      `Last error: ${escapeControl(String(error))} (delivery ${id}${after}). See why: ${nextCommand(`deliveries get ${id}`)}`,
-    );
-  }
+  note(`See why: ${nextCommand(`subscriptions attempts ${rowid}`)}`);
   if (mode === "push") note(`Try its handler: ${nextCommand(`subscriptions test ${rowid}`)}`);
-  if (failed !== undefined) {
-    note(`Send again what failed: ${nextCommand(`subscriptions replay ${rowid} --status failed`)}`);
-  }
+  note(`Send again what failed: ${nextCommand(`subscriptions replay ${rowid} --status failed`)}`);
 }
 
 /** The warning for a publisher of a deprecated action. */
@@ -158,6 +127,9 @@ export async function unmatchedNote(evreg: Evreg, pattern: string): Promise<stri
   return `No action that may be read here matches ${pattern} yet; those that are made later will.${hint}`;
 }
 
+const BLOCKS =
+  "What has used up its retries blocks those behind it and is tried until it is delivered or skipped (--on-exhausted).";
+
 /**
  * Says when the last retry is, and where that is set. A failure is answered with the bare facts: the secret, which is
  * shown once, must not go down with it.
@@ -171,19 +143,12 @@ export async function retriesNote(
     () => undefined,
   );
   const waitsMs = created.retry_schedule ?? usual?.retry_schedule ?? null;
-  const blocks = created.on_exhausted === "block";
-  const none = blocks ? "What fails has no retries" : "What fails is not tried again";
-  const what = retries === 0 ? none : `What fails is tried again: ${retriesText(retries, waitsMs)}`;
+  const what =
+    retries === 0
+      ? "What fails has no retries"
+      : `What fails is tried again: ${retriesText(retries, waitsMs)}`;
   const sentence = `${what} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).`;
-  return blocks ? `${sentence} ${blockingText(waitsMs)}` : sentence;
-}
-
-function blockingText(waitsMs: readonly number[] | null): string {
-  const waits =
-    waitsMs === null
-      ? `go on growing, to ${spanText(LONGEST_WAIT_MS)}`
-      : `go on to the last of the schedule, ${spanText(Math.max(LEAST_BLOCKED_WAIT_MS, waitsMs.at(-1)!))}`;
-  return `What has used up its retries blocks those behind it and is tried until it is delivered or skipped (--on-exhausted); its waits ${waits}.`;
+  return created.on_exhausted === "block" ? `${sentence} ${BLOCKS}` : sentence;
 }
 
 /**

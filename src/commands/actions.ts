@@ -15,10 +15,7 @@ import { escapeControlInJson, flagWords } from "../cli/io/text.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import type { ActionRevision } from "../domain/action.ts";
-import type { Evreg } from "../evreg.ts";
-import { ACTION_CHANGED, ACTIONS, differencesInShort, revisionColumns } from "../cli/views/actions.ts";
-import { differencesOf } from "../schema/differences.ts";
+import { ACTION_CHANGED, ACTIONS, REVISIONS } from "../cli/views/actions.ts";
 
 export const ActionsList = listCommand(ACTIONS, {
   summary: "List the actions: what can be published, and by which schema.",
@@ -192,6 +189,8 @@ export class ActionsHistory extends TargetCommand {
   static override description =
     "Each event names the revision that it was checked by. To go back to an older one: evreg actions update NAME --from-revision NUMBER.";
   static override examples = examples("evreg actions history order.created", {
+    "The last two schemas, to compare":
+      "evreg actions history order.created --json | jq '.data[:2][].schemata'",
     "The schema of the first revision, which is the last of the list": `evreg actions history order.created --json | jq '.data[-1].schemata'`,
   });
   static override args = { name: textArg("Name of the action.") };
@@ -202,29 +201,9 @@ export class ActionsHistory extends TargetCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsHistory);
-    const output = this.outputFor(flags);
     const query = definedOnly({ limit: flags.limit, after: flags.after });
-    await this.withTarget(flags, async (evreg) => {
-      const answer = await evreg.actions.revisions(args.name, query);
-      const changes = output.format === "table" ? await changesIn(evreg, answer.data) : new Map();
-      await output.list(answer, revisionColumns(changes), `There is no revision older than ${flags.after}.`);
-    });
+    const answer = await this.withTarget(flags, ({ actions }) => actions.revisions(args.name, query));
+    const none = `There is no revision older than ${flags.after}.`;
+    await this.outputFor(flags).list(answer, REVISIONS, none);
   }
-}
-
-/** What each revision changed; the one before the last of the page is on the next page. */
-async function changesIn(evreg: Evreg, page: readonly ActionRevision[]): Promise<Map<number, string>> {
-  const last = page.at(-1);
-  if (last === undefined) return new Map();
-  const older =
-    last.revision === 1 ? [] : [(await evreg.actions.revision(last.action, last.revision - 1)).data];
-  const all = [...page, ...older];
-  return new Map(
-    page.map(({ revision, schemata }, index) => {
-      const before = all[index + 1];
-      if (before === undefined) return [revision, "first"];
-      const differences = differencesOf(before.schemata, schemata);
-      return [revision, differences.length === 0 ? "same schema" : differencesInShort(differences)];
-    }),
-  );
 }

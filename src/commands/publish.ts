@@ -2,7 +2,8 @@ import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, optionalArg, textFlag } from "../cli/flags.ts";
 import { openBulk, publishBulk } from "../cli/publish/bulk.ts";
-import { givenPayload, publishOne } from "../cli/publish/publish-one.ts";
+import { payloadFrom, publishOne } from "../cli/publish/publish-one.ts";
+import { plainCommand } from "../cli/target/next-command.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import type { Evreg } from "../evreg.ts";
 
@@ -11,7 +12,7 @@ const BULK_KEY = /^[\x20-\x7e]{1,200}$/;
 
 export class Publish extends TargetCommand {
   static override summary = "Publish an event, or a whole file of them.";
-  static override description = `The payload is taken from the command line, from --file, or from stdin (-); evreg actions sample makes one up. The command is done when the event is stored for good.
+  static override description = `The payload is typed, or read from a file or from stdin (-); evreg actions sample makes one up. The command is done when the event is stored for good.
 
 --wait needs a running server, as only a server delivers. Without --timeout it waits as long as it takes: behind a delivery that blocks an ordered subscription that may be for ever. Its exit code is 1 when a delivery failed, when the time was over, and when the deliveries could not be read, for example with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
 
@@ -19,8 +20,7 @@ With --batch each line of the file is one event: {"action": "â€¦", "payload": {â
 
 With --idempotency-key each line without its own key gets one that is made of this KEY and the line's number. So the same command can be given again after whatever has ended it, and when refused lines were corrected or lines added: no line is stored twice. A line that was changed since it was published is refused. Events are stored in the order of the lines.`;
   static override usage = [
-    "publish ACTION PAYLOAD|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
-    "publish ACTION --file FILE|-",
+    "publish ACTION PAYLOAD|FILE|- [--idempotency-key KEY] [--wait [--timeout SECONDS]]",
     "publish --batch FILE|- [--idempotency-key KEY] [--on-error continue|stop | --atomic]",
   ];
   static override examples = examples(`evreg publish order.created '{"id": 7, "total": 12.5}'`, {
@@ -36,10 +36,9 @@ With --idempotency-key each line without its own key gets one that is made of th
   });
   static override args = {
     action: optionalArg("Name of the action."),
-    payload: optionalArg("The payload, a JSON object; - is stdin."),
+    payload: optionalArg("The payload: a JSON object, a file, or - for stdin."),
   };
   static override flags = {
-    file: textFlag("File with the payload; - is stdin.", "FILE", { exclusive: ["batch"] }),
     "idempotency-key": textFlag(
       "Publishing again with the same key and payload stores nothing new; with --batch, each line adds its number.",
       "KEY",
@@ -79,11 +78,16 @@ With --idempotency-key each line without its own key gets one that is made of th
       return this.withTarget(flags, act, { creates: "data" }).finally(() => input.stream.destroy());
     }
     const { action } = args;
-    const { file, wait, timeout: timeoutS, "idempotency-key": idempotency_key } = flags;
+    const { wait, timeout: timeoutS, "idempotency-key": idempotency_key } = flags;
     if (action === undefined)
       throw usageError("Name the action to publish, or give a file of events with --batch.");
+    if (args.payload === undefined) {
+      throw usageError(
+        `Give the payload: a JSON object in quotes, a file, or - for stdin. One is made up by ${plainCommand("actions sample")}.`,
+      );
+    }
     // Read before a folder is opened, which is not held while a person is still typing.
-    const payload = await givenPayload(args.payload, file);
+    const payload = await payloadFrom(args.payload);
     const event = { action, payload, ...definedOnly({ idempotency_key }) };
     const options = { wait, timeoutS, output };
     const act = (evreg: Evreg) => publishOne(evreg, event, options);

@@ -73,8 +73,8 @@ export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
   examples: examples("evreg subscriptions get 3", {
     "By its name": "evreg subscriptions get billing/invoices",
   }),
-  after: async (evreg, subscription, output) => {
-    if (output.format === "table") await noteFailing(evreg, subscription);
+  after: (_evreg, subscription, output) => {
+    if (output.format === "table") noteFailing(subscription);
   },
 });
 

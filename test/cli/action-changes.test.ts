@@ -14,12 +14,12 @@ const served = useServed(async ({ evreg }) => {
 });
 const { json, expectEach, write } = served;
 
-test("history lists revisions with their changes, and a page includes the change to the one on the next page", async () => {
-  const head = "REVISION +APPLIED +MODE +CHANGES";
-  const lines = [head, String.raw` +2 +\S+Z +full +\+ /properties/note`, String.raw` +1 +\S+Z +- +first`];
+test("history lists revisions, newest first, a page at a time", async () => {
+  const head = "REVISION +APPLIED +MODE";
+  const lines = [head, String.raw` +2 +\S+Z +full`, String.raw` +1 +\S+Z +-`];
   await expectEach([
     ["actions history a.b", 0, new RegExp(`^${lines.join("\n")}\n$`)],
-    ["actions history a.b --limit 1", 0, /^.+\n.+\+ \/properties\/note.*\n$/],
+    ["actions history a.b --limit 1", 0, /^.+\n +2 .+\n$/],
   ]);
   const { data } = await json("actions history a.b --after 2");
   expect(data).toMatchObject([{ revision: 1, schemata: SCHEMA }]);

@@ -25,6 +25,6 @@ test("the usage is made of a command's arguments and flags, where it has no form
     " $ evreg actions create NAME --application NAME --schema FILE [--mode full|producer|consumer|none]",
     " $ evreg subscriptions [--application NAME] [--action PATTERN] [--[no-]active]",
     expect.stringContaining(" $ evreg apply --file FILE|DIR|-... [--dry-run] [--prune]"),
-    expect.stringContaining(" $ evreg publish ACTION --file FILE|- $ evreg publish --batch FILE|- "),
+    expect.stringContaining(" $ evreg publish ACTION PAYLOAD|FILE|- [--idempotency-key KEY] "),
   ]);
 });

@@ -37,7 +37,7 @@ test("a payload is stored byte for byte, from an argument, a file or stdin", asy
   write("payload.json", `${EXACT}\n`);
   const published = await Promise.all([
     json<{ rowid: number }>(["publish", "plain", EXACT]),
-    json<{ rowid: number }>("publish plain --file payload.json"),
+    json<{ rowid: number }>("publish plain payload.json"),
     json<{ rowid: number }>("publish plain -", { input: `  ${EXACT}` }),
   ]);
   for (const { data: event } of published) {
@@ -56,7 +56,7 @@ test("a refused publish reports why, and ends with the exit code for it", async 
     ['publish plain {"id":1,}', 1, "", /line 1.*typed in quotes/s],
     ['publish plain {"id":1,"id":2} --json', 1, "", /"code":400\}\n$/],
     ["publish plain [1]", 1, ""],
-    ["publish plain not-json", 1, "", /or read from a file with --file FILE\./],
+    ["publish plain not-json", 2, "", /There is no file not-json\./],
     ['publish strict {"n":-1}', 1, "", /: a is required\n {2}- b is .*\n {2}- n must be at least 0: -1\n$/],
   ]);
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { openLocal } from "../../src/app/server.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
@@ -118,6 +118,12 @@ test("where a server without --dev has had the folder, that is the one to start"
     "What is to be delivered waits for a server on this data folder: evreg serve --data tokened\n";
   await inFolder([
     ["publish order.created {} --data tokened", 0, undefined, waits],
+    ["publish order.created {} --wait --data tokened", 2, "", /`evreg serve --data tokened`/],
+  ]);
+  // A restore brings tokens into a folder without that file.
+  rmSync(at("tokened/token"));
+  await inFolder([
+    ["tokens create ops --scope admin --data tokened", 0],
     ["publish order.created {} --wait --data tokened", 2, "", /`evreg serve --data tokened`/],
   ]);
 });

@@ -34,7 +34,7 @@ test.skipIf(small === undefined)(
     const filler = join(small!.path, "filler");
     const here = `--data ${data}`;
     write("payload.json", { text: "y".repeat(300_000) });
-    const publish = `publish order.created --file payload.json ${here}`;
+    const publish = `publish order.created payload.json ${here}`;
     const fill = (): void => {
       const { bavail, bsize } = statfsSync(small!.path);
       writeFileSync(filler, Buffer.alloc(bavail * bsize));

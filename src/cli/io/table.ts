@@ -10,7 +10,7 @@ export interface Column<T> {
   readonly shrinkTo?: number;
   /** What people copy: cut only where dropping other columns is not enough. */
   readonly keepWhole?: boolean;
-  /** A time, ISO 8601 UTC. A narrow terminal shows today's without the date, and others to the minute. */
+  /** A time, ISO 8601 UTC. A narrow terminal shows it to the minute. */
   readonly time?: true;
   /** A listing that is too wide drops columns that have this, the lowest first. */
   readonly dropOrder?: number;
@@ -58,33 +58,29 @@ export function renderTable<T>(
 }
 
 /**
- * The columns that a listing of this width has room for. Columns without a value go first. Then times are shortened, texts are
- * cut, and columns with a `dropOrder` go, one after the other. What people copy is cut last. Where nothing helps, all columns
- * are answered: as blocks, nothing of a record is left out.
- * @param today whose times are shown without their date, such as `2027-01-31` in UTC
+ * The columns that a listing of this width has room for. Where they do not fit as they are, those without a value go, and
+ * times are shown to the minute. Then those with a `dropOrder` go, one after the other, until the rest fits with its texts
+ * cut; what people copy is cut last. Where nothing helps, all columns are answered: as blocks, nothing of a record is left out.
  */
 export function columnsFor<T>(
   columns: readonly Column<T>[],
   records: readonly T[],
   width: number | undefined,
-  today: string = new Date().toISOString().slice(0, 10),
 ): readonly Column<T>[] {
-  if (width === undefined) return columns;
-  const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
-  const times = [filled, filled.map((column) => shortTime(column, today))];
-  const spare = filled
-    .filter(({ dropOrder }) => dropOrder !== undefined)
-    .toSorted((one, other) => one.dropOrder! - other.dropOrder!)
-    .map(({ title }) => title);
-  const fewer = [...spare.keys(), spare.length].flatMap((count) =>
-    times.map((all) => all.filter(({ title }) => !spare.slice(0, count).includes(title))),
-  );
   const fits = (tried: readonly Column<T>[]): boolean => {
     const rows = records.map((record) => tried.map((column) => cell(column, record)));
-    return fitColumns(tried, rows, width) !== undefined;
+    return fitColumns(tried, rows, width ?? Infinity) !== undefined;
   };
-  const whole = [columns, ...times].map((all) => all.map(uncut));
-  return [...whole, ...fewer.map((all) => all.map(namesUncut))].find(fits) ?? fewer.findLast(fits) ?? columns;
+  if (fits(columns.map(uncut))) return columns;
+  const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
+  const shown = filled.map(toTheMinute);
+  const spare = shown
+    .filter(({ dropOrder }) => dropOrder !== undefined)
+    .toSorted((one, other) => one.dropOrder! - other.dropOrder!);
+  const fewer = [...spare.keys(), spare.length].map((count) =>
+    shown.filter((column) => !spare.slice(0, count).includes(column)),
+  );
+  return fewer.map((all) => all.map(namesUncut)).find(fits) ?? fewer.findLast(fits) ?? columns;
 }
 
 function uncut<T>(column: Column<T>): Column<T> {
@@ -97,14 +93,9 @@ function namesUncut<T>(column: Column<T>): Column<T> {
   return column.keepWhole === true ? uncut(column) : column;
 }
 
-/** Shows the time of the day where it is today, else to the minute. */
-function shortTime<T>(column: Column<T>, today: string): Column<T> {
+function toTheMinute<T>(column: Column<T>): Column<T> {
   if (column.time === undefined) return column;
-  const shorter = (time: string): string =>
-    time.startsWith(`${today}T`)
-      ? time.slice(today.length + 1).replace(/\.\d+Z$/, "Z")
-      : time.replace(/:\d\d\.\d+Z$/, "Z");
-  return { ...column, value: (record) => shorter(String(column.value(record) ?? "")) };
+  return { ...column, value: (record) => String(column.value(record) ?? "").replace(/:\d\d\.\d+Z$/, "Z") };
 }
 
 /** One record as `title  value` lines; long values go on under themselves. */

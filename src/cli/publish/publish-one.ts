@@ -12,8 +12,8 @@ import type { RawJson } from "../../json/raw-json.ts";
 import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { DELIVERIES, subscriptionOf } from "../views/deliveries.ts";
 import { PUBLISHED_RECORD } from "../views/events.ts";
-import { nextCommand, plainCommand } from "../target/next-command.ts";
-import { EXIT, usageError } from "../usage-errors.ts";
+import { nextCommand } from "../target/next-command.ts";
+import { EXIT } from "../usage-errors.ts";
 import { poll, type Polled } from "./wait.ts";
 
 interface PublishOptions {
@@ -33,31 +33,22 @@ export async function publishOne(evreg: Evreg, event: NewEvent, options: Publish
   return EXIT.done;
 }
 
-/** The payload as it was typed, or from its file. The target decides how large it may be. */
-export async function givenPayload(payload: string | undefined, file: string | undefined): Promise<RawJson> {
-  if (payload !== undefined && file !== undefined)
-    throw usageError("Give the payload as an argument or by --file, not both.");
-  const path = payload === undefined || payload === "-" ? (payload ?? file) : undefined;
-  const typed = path === undefined ? payload : undefined;
-  if (path === undefined && typed === undefined)
-    throw usageError(
-      `Give the payload: as an argument, by --file FILE, or - to read it from stdin. One is made up by ${plainCommand("actions sample")}.`,
-    );
-  const bytes = path === undefined ? Buffer.from(typed!) : await readInput(path);
+/**
+ * The payload where one text is the object itself, the name of its file, or - for stdin. The target decides how large it
+ * may be.
+ */
+export async function payloadFrom(argument: string): Promise<RawJson> {
+  // A file whose name begins so is given as ./{…
+  const isTyped = /^\s*[{["]/.test(argument);
+  const bytes = isTyped ? Buffer.from(argument) : await readInput(argument);
   try {
     return parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
   } catch (error) {
     const isForm = error instanceof EvregError && (error.code === "malformed" || error.code === "invalid");
     if (!isForm) throw error;
-    const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file with --file FILE.`;
+    const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file.`;
     throw new EvregError(error.code, message, error.details);
   }
-}
-
-/** The payload where one argument is the object itself, the name of its file, or - for stdin. */
-export function payloadFrom(argument: string): Promise<RawJson> {
-  const isTyped = argument === "-" || argument.trimStart().startsWith("{");
-  return isTyped ? givenPayload(argument, undefined) : givenPayload(undefined, argument);
 }
 
 async function printEvent(

@@ -53,12 +53,16 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   const { url: database } = config.database;
   if (database === undefined && needs.creates !== "folder" && !existsSync(config.data))
     throw noFolder(config.data);
-  if (needs.serverFor !== undefined) throw noServer(needs.serverFor, config.data);
   const { databaseName, openLocal } = await import("../../app/server.ts");
-  const needsData = needs.creates === undefined;
+  const { serverFor: purpose } = needs;
+  const needsData = needs.creates === undefined || purpose !== undefined;
   try {
     const evreg = await openLocal({ command, version, config, needsData, logger: stderrLogger });
     if (database === undefined) await lookForTokens(evreg, config.data);
+    if (purpose !== undefined) {
+      await evreg.close();
+      throw noServer(purpose, config.data);
+    }
     const location = database === undefined ? config.data : databaseName(database);
     return { evreg, kind: "local", location };
   } catch (error) {

@@ -10,7 +10,8 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   if (name.length > NAME_LENGTH) return undefined;
   const wanted = name.toLowerCase();
   let best: string | undefined;
-  let fewest = (wanted.length < 4 ? wanted.length - 2 : Math.max(2, Math.floor(wanted.length / 4))) + 1;
+  let fewest =
+    (wanted.length < 5 ? Math.floor(wanted.length / 3) : Math.max(2, Math.floor(wanted.length / 4))) + 1;
   for (const candidate of known) {
     const lower = candidate.toLowerCase();
     const last = lower.slice(lower.lastIndexOf(".") + 1);

@@ -123,7 +123,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
         text={
           isMadeUp
             ? [`evreg actions sample ${shellWord(name)}`, `evreg publish ${shellWord(name)} -`]
-            : `evreg publish ${shellWord(name)} --file payload.json`
+            : `evreg publish ${shellWord(name)} payload.json`
         }
       />
     </div>
