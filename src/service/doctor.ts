@@ -267,11 +267,11 @@ function durabilityFinding({ risks }: DatabaseFacts): Finding {
   return problem("durability", sentence, "Set that on in the configuration of the database.");
 }
 
-function settingsFinding({ disagreements }: DatabaseFacts): Finding {
-  if (disagreements.length === 0) return fine("settings", "All nodes that run have the same settings.");
-  const sentence = `Nodes have different settings: ${disagreements.join("; ")}.`;
+function settingsFinding({ differing }: DatabaseFacts): Finding {
+  if (differing.length === 0) return fine("settings", "All nodes that run have the same settings.");
+  const sentence = `Nodes have different settings: ${differing.join(", ")}.`;
   const remedy =
-    "Give all of them the same configuration and the same evreg, and start anew those that had others.";
+    "Give all of them the same configuration, as `evreg config` shows it on each machine, and the same evreg.";
   return warning("settings", sentence, remedy);
 }
 

@@ -121,8 +121,8 @@ export interface DatabaseFacts {
   readonly bytes: number;
   /** The settings that are off, and without which a crash of it loses what was acknowledged. */
   readonly risks: readonly string[];
-  /** The settings that nodes which run have different values of, and who has which. */
-  readonly disagreements: readonly string[];
+  /** The settings that nodes which run have different values of. */
+  readonly differing: readonly string[];
 }
 
 export interface StoreCondition {

@@ -4,7 +4,7 @@ import { databaseFindings } from "../../src/service/doctor.ts";
 import type { DatabaseFacts } from "../../src/store/store.ts";
 
 const NOW_MS = Date.parse("2026-01-01T12:00:00.000Z");
-const FACTS: DatabaseFacts = { version: "18.4", bytes: 2_000_000, risks: [], disagreements: [] };
+const FACTS: DatabaseFacts = { version: "18.4", bytes: 2_000_000, risks: [], differing: [] };
 const NODE: Node = {
   id: "a",
   host: "one",
@@ -20,7 +20,7 @@ const NODE: Node = {
 test.each([
   ["all is well", {}, [NODE], []],
   ["a setting lets it lose what it has", { risks: ["fsync"] }, [NODE], ["durability"]],
-  ["settings differ", { disagreements: ['version is "1" at a, and "2" at b'] }, [NODE], ["settings"]],
+  ["settings differ", { differing: ["version"] }, [NODE], ["settings"]],
   ["no node runs", {}, [{ ...NODE, status: "visiting" } as const], ["nodes"]],
   ["a node ended lately", {}, [NODE, { ...NODE, status: "gone" } as const], ["nodes"]],
   [

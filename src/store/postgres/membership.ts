@@ -4,7 +4,7 @@ import { shardOf } from "../rules/shards.ts";
 import type { OtherNodes, StoreNode } from "../store.ts";
 import { NOTHING_STORED } from "../thread/store-threads.ts";
 import { CONNECT_TIMEOUT_MS, DatabaseConnection, type DatabaseSetup } from "./connection.ts";
-import { IS_LIVING, IS_SERVING, LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
+import { DIFFERING, IS_LIVING, IS_SERVING, LEASE_END, LEASE_SECONDS, type Sharing } from "./nodes.ts";
 import { SCHEMA } from "./tables.ts";
 
 /** How often a node looks at what others have done, which is how long something of theirs may wait for it. */
@@ -51,8 +51,6 @@ const BEAT = `UPDATE ${SCHEMA}.node SET until = ${LEASE_END}, seen = $2 WHERE id
 const LEARN = `SELECT ${CHANGES} FROM ${SCHEMA}.turn`;
 const WAITING_FOR = `SELECT count(*) AS nodes FROM ${SCHEMA}.node
   WHERE id <> $1 AND ${IS_LIVING} AND seen < $2`;
-const VALUES_OF = `SELECT count(DISTINCT coalesce(owner::jsonb -> 'settings' ->> $1, 'null')) AS count
-  FROM ${SCHEMA}.node WHERE serves = 1 AND ${IS_LIVING}`;
 
 const RECEIVED = `SELECT id, body FROM ${SCHEMA}.change WHERE id > $1 AND node <> $2 ORDER BY id LIMIT 10000`;
 
@@ -162,8 +160,8 @@ export class Membership implements StoreNode {
   }
 
   async isAlike(setting: string): Promise<boolean> {
-    const [values] = await this.#connection.rows<{ count: number }>(VALUES_OF, [setting]);
-    return values!.count < 2;
+    const differing = await this.#connection.rows<{ setting: string }>(DIFFERING);
+    return differing.every((one) => one.setting !== setting);
   }
 
   /**

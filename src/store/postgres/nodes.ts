@@ -5,7 +5,7 @@ import type { Owner } from "../../runtime/owner-file.ts";
 import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
 import type { Work } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
-import { NEWEST_FORM } from "./tables.ts";
+import { NEWEST_FORM, SCHEMA } from "./tables.ts";
 
 // Who works on the database, and which shards each node has. All of it changes only in transactions that have their turn, but for
 // the beats of `membership.ts`.
@@ -48,8 +48,10 @@ export interface NodeIdentity extends Owner {
   readonly serves: boolean;
 }
 
-/** A node as people know it, with what it runs by. */
-export type SetNode = Pick<NodeIdentity, "pid" | "settings"> & Pick<Node, "host">;
+/** SQL of the names of settings that the nodes which run have different values of. */
+export const DIFFERING = `SELECT s.key AS setting
+  FROM ${SCHEMA}.node AS n CROSS JOIN jsonb_each_text(n.owner::jsonb -> 'settings') AS s
+  WHERE serves = 1 AND ${IS_LIVING} GROUP BY s.key HAVING count(DISTINCT s.value) > 1 ORDER BY s.key`;
 
 /** Lets a node take part. Its first transaction makes the row that all its later ones count in. */
 export async function join(work: Work, { serves, ...owner }: NodeIdentity): Promise<string> {
@@ -169,35 +171,4 @@ function nodeOf({ id, owner, serves, isGone, seenMs, shards, leaving }: NodeRow)
   const { host, pid, version, started_at } = JSON.parse(owner) as NodeIdentity & Pick<Node, "host">;
   const status = isGone === 1 ? "gone" : serves === 1 ? "serving" : "visiting";
   return { id, host, pid, version, status, started_at, seen_at: toIso(seenMs), shards, leaving };
-}
-
-/** Says which settings of the nodes that run are not the same, in the order of their starts. */
-export async function disagreementsOf(work: Work): Promise<readonly string[]> {
-  const owners = await work.column<string>(
-    `SELECT owner FROM node WHERE serves = 1 AND ${IS_LIVING} ORDER BY owner ->> 'started_at'`,
-  );
-  const nodes = owners.map((owner) => JSON.parse(owner) as Partial<SetNode>);
-  return disagreements(nodes.filter((node): node is SetNode => node.settings !== undefined));
-}
-
-/** So many of the nodes that have a value are named. */
-const MAX_NAMED = 3;
-
-/** Says of each setting that nodes have different values of who has which, such as `retention.events is "30d" at …`. */
-export function disagreements(nodes: readonly SetNode[]): readonly string[] {
-  const names = new Set(nodes.flatMap(({ settings }) => Object.keys(settings)));
-  return [...names].flatMap((name) => {
-    const byValue = Map.groupBy(nodes, ({ settings }) => settings[name] ?? "null");
-    if (byValue.size < 2) return [];
-    const values = [...byValue].map(([value, having]) => {
-      return `${value === "null" ? "not set" : value} at ${named(having)}`;
-    });
-    return [`${name} is ${values.join(", and ")}`];
-  });
-}
-
-function named(nodes: readonly SetNode[]): string {
-  const names = nodes.slice(0, MAX_NAMED).map(({ host, pid }) => `${host} (process ${pid})`);
-  const more = nodes.length - names.length;
-  return more === 0 ? names.join(", ") : `${names.join(", ")} and ${more} more`;
 }

@@ -71,7 +71,7 @@ async function prepare(
   const dataId = await connection.write((work) => nodes.join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
   const notices = await connection.write(riskNotices);
-  if (node.serves) notices.push(...(await connection.write(disagreementNotices)));
+  if (node.serves) notices.push(...(await connection.write(differingNotices)));
   await connection.write((work) => encryptSecrets(work, encryption, node.instance));
   const prepared = await prepareData((step) => connection.write(step), nowMs, "the database");
   notices.push(...prepared.notices);
@@ -113,14 +113,11 @@ async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined, node
   }
 }
 
-async function disagreementNotices(work: Work): Promise<readonly Notice[]> {
-  return (await nodes.disagreementsOf(work)).map((difference) => {
-    return {
-      level: "warn",
-      details: {},
-      message: `The nodes on this database have different settings: ${difference}.`,
-    };
-  });
+async function differingNotices(work: Work): Promise<readonly Notice[]> {
+  const settings = await work.column<string>(nodes.DIFFERING);
+  if (settings.length === 0) return [];
+  const message = `The nodes on this database have different settings: ${settings.join(", ")}.`;
+  return [{ level: "warn", details: {}, message }];
 }
 
 async function timeOfDatabase(work: Work): Promise<number> {
@@ -141,7 +138,7 @@ async function inspect(work: Work): Promise<DatabaseFacts> {
   const facts = await work.first<Pick<DatabaseFacts, "version" | "bytes">>(
     "SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes",
   );
-  return { ...facts!, risks: await risksOf(work), disagreements: await nodes.disagreementsOf(work) };
+  return { ...facts!, risks: await risksOf(work), differing: await work.column<string>(nodes.DIFFERING) };
 }
 
 async function riskNotices(work: Work): Promise<Notice[]> {
