@@ -5,7 +5,7 @@ import type { Config } from "../config/keys.ts";
 import { encryptionKeys, nodeSettings } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
-import { CommitCounts, EngineCounts, PublishCounts, StreamCounts } from "../metrics/counters.ts";
+import { COMMIT_SECONDS, EngineCounts, Histogram, PublishCounts, StreamCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import { type Clock, type Random, SharedClock, systemClock, systemRandom, toIso } from "../runtime/clock.ts";
 import { DATA_FILE } from "../runtime/data-files.ts";
@@ -56,7 +56,7 @@ export async function compose(options: ComposeOptions) {
   const background: Background = {};
   const published = new PublishCounts();
   const delivered = new EngineCounts();
-  const commits = new CommitCounts();
+  const commits = new Histogram(COMMIT_SECONDS);
   const streamed = new StreamCounts();
   let service: Service | undefined;
   const encryption = encryptionKeys(config.encryption);

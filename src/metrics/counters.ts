@@ -152,30 +152,7 @@ function zeros<K extends string>(names: readonly K[]): Record<K, number> {
   return Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
 }
 
-const COMMIT_SECONDS = [
+/** Buckets of what making a transaction durable takes. */
+export const COMMIT_SECONDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ];
-const COMMIT_WRITES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500];
-
-/** Measures of one transaction. */
-export interface CommitMeasures {
-  /** How many writes share the transaction. */
-  readonly writes: number;
-  /** How long making the transaction durable took. */
-  readonly commitMs: number;
-  /** How often the commit waited for the disk; 0 where a later one makes it durable. */
-  readonly fsyncs: number;
-}
-
-/** What committing took since the start. */
-export class CommitCounts {
-  readonly commitSeconds = new Histogram(COMMIT_SECONDS);
-  readonly writes = new Histogram(COMMIT_WRITES);
-  fsyncs = 0;
-
-  committed({ writes, commitMs, fsyncs }: CommitMeasures): void {
-    this.writes.observe(writes);
-    this.fsyncs += fsyncs;
-    this.commitSeconds.observe(commitMs / 1_000);
-  }
-}

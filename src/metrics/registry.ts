@@ -9,7 +9,6 @@ import type { Backlog, DeliveryQueue } from "../store/queue.ts";
 import { SHARDS } from "../store/rules/shards.ts";
 import type { Store } from "../store/store.ts";
 import {
-  type CommitCounts,
   type EngineCounts,
   FAILED_STATUS_CLASSES,
   type Histogram,
@@ -21,7 +20,7 @@ import {
 export interface MetricSources {
   readonly published: PublishCounts;
   readonly delivered: EngineCounts;
-  readonly commits: CommitCounts;
+  readonly commits: Histogram;
   readonly streamed: StreamCounts;
   readonly store: Pick<Store, "queue" | "node" | "damagedEvents" | "health">;
   readonly engineState: () => Health["engine"];
@@ -235,7 +234,7 @@ function addStreamMetrics({ counter, gauge }: Instruments, { streamed }: MetricS
 
 /** Whether it works, and what committing takes. */
 function addStoreMetrics(
-  { counter, gauge, histogram }: Instruments,
+  { gauge, histogram }: Instruments,
   { store, commits, engineState }: MetricSources,
 ): void {
   gauge("evreg_store_available", "1 while the store commits.", () => Number(store.health().status === "ok"));
@@ -250,20 +249,10 @@ function addStoreMetrics(
     "Of the 128 parts of the subscriptions those whose deliveries this node sends: all on a data folder.",
     () => Array.from({ length: SHARDS }, (_, id) => id).filter((id) => store.node.owns(id)).length,
   );
-  counter(
-    "evreg_store_fsyncs_total",
-    "How often the store waited until the disk had what it wrote: for each durable transaction, and as the log restarts.",
-    () => commits.fsyncs,
-  );
   histogram(
     "evreg_store_commit_duration_seconds",
     "What making a transaction durable took, its fsync included.",
-    commits.commitSeconds,
-  );
-  histogram(
-    "evreg_store_commit_writes",
-    "Writes of the service and the engine that one transaction carried.",
-    commits.writes,
+    commits,
   );
 }
 

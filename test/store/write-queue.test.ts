@@ -15,7 +15,6 @@ const MiB = 1024 * 1024;
 /** A queue whose batches are answered by hand: each write with its call. */
 function queueByHand(changes: readonly StoreChange[] = [], seenByAll?: () => Promise<void>) {
   const sent: Sent[] = [];
-  const commit = { writes: 1, commitMs: 0, fsyncs: 1 };
   const writer: ConstructorParameters<typeof WriteQueue>[0] = {
     write: ({ calls, bytes }) =>
       new Promise((resolve, reject) => {
@@ -24,7 +23,7 @@ function queueByHand(changes: readonly StoreChange[] = [], seenByAll?: () => Pro
         sent.push({
           names,
           bytes: new Uint8Array(bytes ?? new ArrayBuffer(0)),
-          commit: () => resolve({ outcomes, payloads: [], commit, changes }),
+          commit: () => resolve({ outcomes, payloads: [], commitMs: 0, changes }),
           fail: reject,
         });
       }),

@@ -10,7 +10,13 @@ import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { HandlerTest } from "../../src/domain/webhook.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import { CommitCounts, EngineCounts, PublishCounts, StreamCounts } from "../../src/metrics/counters.ts";
+import {
+  COMMIT_SECONDS,
+  Histogram,
+  EngineCounts,
+  PublishCounts,
+  StreamCounts,
+} from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -64,7 +70,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const clock = new ManualClock();
   const command = serves ? "serve" : "test";
   const owner = { pid: process.pid, command, instance: "test", started_at: new Date().toISOString() };
-  const commits = new CommitCounts();
+  const commits = new Histogram(COMMIT_SECONDS);
   const inFolder = (): Promise<Store> => openLibsqlStore({ folder, owner, logger, commits });
   const opened = await inNewFolder(() => options.open?.(folder) ?? inFolder());
   const store = around(opened);

@@ -1,7 +1,6 @@
 import { existsSync, fsyncSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { ConnectionPool } from "@libsql/client/sqlite3";
-import type { CommitMeasures } from "../../metrics/counters.ts";
 import { sizeOf, withFile } from "../../runtime/files.ts";
 import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./files/file-guard.ts";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
@@ -83,7 +82,7 @@ export class WriteConnection extends Connection {
   #unsynced = 0;
   /** What the log was like before it was opened. */
   readonly log: LogCheck;
-  lastCommit: Pick<CommitMeasures, "commitMs" | "fsyncs"> = { commitMs: 0, fsyncs: 0 };
+  lastCommitMs = 0;
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
 
@@ -140,7 +139,7 @@ export class WriteConnection extends Connection {
       const result = await work(this.task(bytes));
       const startedMs = performance.now();
       this.read.run("COMMIT");
-      this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: durable === "now" ? 1 : 0 };
+      this.lastCommitMs = performance.now() - startedMs;
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // The file is looked at again, as it may have been moved meanwhile, and then nobody would find this commit in it.
       this.#mustBeInPlace();

@@ -284,7 +284,7 @@ const NEXT_TURN_NAME = nameOf(NEXT_TURN);
  * operation reads does not change before it writes, and numbers and times rise in the order of commits.
  */
 export class PostgresWriter extends PostgresReader implements WriterConnection {
-  lastCommit = { commitMs: 0, fsyncs: 0 };
+  lastCommitMs = 0;
   readonly #node: string;
   /** The last transaction of this node that was committed; `undefined` before it takes part. */
   #turn: Pick<Turn, "writes" | "epoch"> | undefined;
@@ -321,7 +321,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
         const startedMs = performance.now();
         committing = { turn, own, result };
         const version = await commit(client);
-        this.lastCommit = { commitMs: performance.now() - startedMs, fsyncs: 1 };
+        this.lastCommitMs = performance.now() - startedMs;
         return committed(version);
       });
     } catch (error) {

@@ -1,5 +1,4 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../domain/error.ts";
-import type { CommitMeasures } from "../../metrics/counters.ts";
 import type { StoreChange } from "../store.ts";
 import type { Notice, OperationsTraits } from "../sql/operation.ts";
 import { EngineFailure, type FailureKind } from "../sql/sql.ts";
@@ -60,7 +59,8 @@ export interface Committed {
   readonly payloads: readonly Uint8Array[];
   /** What the writes did besides what they were asked to do. */
   readonly changes: readonly StoreChange[];
-  readonly commit: CommitMeasures;
+  /** How long making the transaction durable took. */
+  readonly commitMs: number;
 }
 
 /** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */

@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { type ErrorDetails, EvregError, messageOf } from "../../domain/error.ts";
-import type { CommitCounts } from "../../metrics/counters.ts";
+import type { Histogram } from "../../metrics/counters.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { startThread, type ThreadScript } from "../../runtime/process.ts";
@@ -99,7 +99,8 @@ export interface StoreThreadsOptions {
   readonly hasReader: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly commits?: Pick<CommitCounts, "committed"> | undefined;
+  /** Observes how many seconds it took to make each transaction durable. */
+  readonly commits?: Histogram | undefined;
   readonly onFatal?: ((error: EvregError) => void) | undefined;
 }
 
@@ -172,7 +173,7 @@ export class StoreThreads {
   async write(batch: WriteBatch): Promise<Committed> {
     if (this.#status !== "ok") throw this.#unavailable(NOTHING_STORED);
     const committed = await this.#ask(() => this.#writer.request("write", batch, batch.bytes));
-    this.#options.commits?.committed(committed.commit);
+    this.#options.commits?.observe(committed.commitMs / 1_000);
     return committed;
   }
 

@@ -1,6 +1,5 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from "node:worker_threads";
 import { messageOf } from "../../domain/error.ts";
-import type { CommitMeasures } from "../../metrics/counters.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import {
@@ -39,7 +38,8 @@ export interface ReaderConnection {
 
 /** A connection that also writes. */
 export interface WriterConnection extends ReaderConnection {
-  readonly lastCommit: Pick<CommitMeasures, "commitMs" | "fsyncs">;
+  /** How long making the last transaction durable took. */
+  readonly lastCommitMs: number;
   /**
    * Does `work` in one transaction. Resolves when it is committed: durable, unless it may be `later`. What `work` throws undoes
    * the transaction and is passed on; an engine's failure is an `EngineFailure`.
@@ -160,9 +160,9 @@ export class StoreWorker {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#writer === undefined) throw new Error("this thread has nothing open to write");
     try {
-      const { outcomes, work, commit } = await this.#commitBatch(this.#writer, batch);
+      const { outcomes, work, commitMs } = await this.#commitBatch(this.#writer, batch);
       const { changes, payloads, transfer, damaged } = work;
-      const value: Committed = { outcomes: JSON.stringify(outcomes), payloads, changes, commit };
+      const value: Committed = { outcomes: JSON.stringify(outcomes), payloads, changes, commitMs };
       return { value, transfer, damaged };
     } catch (error) {
       const failure =
@@ -209,7 +209,7 @@ export class StoreWorker {
         durable,
         batch.bytes,
       );
-      return { outcomes, work, commit: { ...connection.lastCommit, writes: calls.length } };
+      return { outcomes, work, commitMs: connection.lastCommitMs };
     };
     try {
       return await commit((work) => this.#runTogether(work, calls));
@@ -248,7 +248,7 @@ interface ThreadAnswer extends Partial<Pick<Work, "transfer" | "damaged">> {
   readonly value?: unknown;
 }
 
-interface CommittedBatch extends Pick<Committed, "commit"> {
+interface CommittedBatch extends Pick<Committed, "commitMs"> {
   readonly outcomes: readonly WireOutcome[];
   readonly work: Taken;
 }
