@@ -45,7 +45,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const bodies = new ByteBudget(clock, options.bodyBytes ?? BODY_BYTES, TOO_MANY_BODIES);
   const token = !config.dev && config.auth.mode === "token";
   const requiresToken = { token, publish: token && !config.auth.anonymousPublish };
-  const streams = new LiveStreams(clock, stopping, (request) => isAdmitted(authenticate, request));
+  const streams = new LiveStreams(clock, stopping, service.tokens);
   service.tokens.onRevoked = () => streams.checkAll();
   let document: Chunks | undefined;
   const context: RouteContext = {
@@ -144,19 +144,6 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     handlerOf((request) => notFound(request)),
   );
   return app;
-}
-
-/** Whether a token that was admitted still is, as far as that can be told now. */
-async function isAdmitted(
-  authenticate: ReturnType<typeof createAuthenticate>,
-  request: ApiRequest,
-): Promise<boolean> {
-  try {
-    await authenticate(request, "token");
-    return true;
-  } catch (error) {
-    return !(error instanceof EvregError && (error.code === "unauthorized" || error.code === "forbidden"));
-  }
 }
 
 /** Paths that end so are where the page is. */

@@ -98,10 +98,9 @@ export class ApiRequest {
     return address?.startsWith("::ffff:") === true ? address.slice("::ffff:".length) : address;
   }
 
-  /** A claim on memory for this client. */
+  /** A claim on memory for this client: whoever has its token, or else its address. */
   claim(bytes: number): ByteClaim {
-    const { socket } = this.nodeRequest;
-    return { bytes, caller: { address: addressOf(socket), token: this.principal?.tokenId } };
+    return { bytes, caller: this.principal?.tokenId ?? addressOf(this.nodeRequest.socket) };
   }
 
   /** @param name in lower case */

@@ -1,10 +1,11 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "./clock.ts";
-import { type ShareCaller, callerKey, Shares, FairQueue } from "./shares.ts";
+import { FairQueue, Shares } from "./shares.ts";
 
 export interface ByteClaim {
   readonly bytes: number;
-  readonly caller: ShareCaller;
+  /** One value for all requests of one caller. */
+  readonly caller: unknown;
 }
 
 interface Waiting {
@@ -54,16 +55,15 @@ export class ByteBudget {
   }
 
   #holdsNothing({ caller }: ByteClaim): boolean {
-    return this.#shares.heldBy(callerKey(caller)) === 0;
+    return this.#shares.heldBy(caller) === 0;
   }
 
   #tryReserve({ bytes, caller }: ByteClaim): Reservation | undefined {
-    const key = callerKey(caller);
-    if (!this.#shares.tryTake(key, bytes)) return undefined;
+    if (!this.#shares.tryTake(caller, bytes)) return undefined;
     let held = bytes;
     const keep = (kept: number): void => {
       if (kept >= held) return;
-      this.#shares.release(key, held, kept);
+      this.#shares.release(caller, held, kept);
       held = kept;
       this.#serve();
     };
@@ -89,7 +89,7 @@ export class ByteBudget {
         leave();
         resolve(reservation);
       };
-      const leaveQueue = this.#waiting.push(callerKey(claim.caller), { claim, grant });
+      const leaveQueue = this.#waiting.push(claim.caller, { claim, grant });
       const cancelTimer = this.#clock.setTimer(refuse, waitMs);
       gone?.addEventListener("abort", refuse);
     });
@@ -106,7 +106,7 @@ export class ByteBudget {
       const reservation = this.#tryReserve(claim);
       if (reservation !== undefined) {
         grant(reservation);
-        this.#waiting.endTurn(callerKey(claim.caller));
+        this.#waiting.endTurn(claim.caller);
         return true;
       }
       if (this.#holdsNothing(claim)) return false;

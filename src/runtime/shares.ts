@@ -1,20 +1,5 @@
 import { EvregError } from "../domain/error.ts";
 
-/** All callers on this machine without a token are this one: a proxy there may stand for everybody. */
-const NOBODY_IN_PARTICULAR = Symbol("callers without a token on this machine");
-
-/** Who asks for a share. */
-export interface ShareCaller {
-  /** `undefined` for one on this machine. */
-  readonly address: string | undefined;
-  /** All requests with one token have one value here; without a token it is `undefined`, and the address replaces it. */
-  readonly token: unknown;
-}
-
-export function callerKey({ address, token }: ShareCaller): unknown {
-  return token ?? address ?? NOBODY_IN_PARTICULAR;
-}
-
 /**
  * What callers share, such as streams or bytes. Who holds nothing gets what it asks for if that is free. Who holds some gets
  * more only if as much as it then holds stays free for others: half of all when it is alone, a third beside another that does

@@ -72,7 +72,7 @@ export interface Service {
   /** The port for one principal, and the address that it asks from for changes to be kept with it. Its `close` does nothing: the store is closed by whoever opened it. */
   as(principal: Principal, address?: string): ServicePort;
   /** Says who a token stands for, and whether it still holds. */
-  readonly tokens: Pick<TokenCache, "authenticate" | "refresh" | "onRevoked">;
+  readonly tokens: Pick<TokenCache, "authenticate" | "holds" | "refresh" | "onRevoked">;
   /**
    * Makes an admin token named `bootstrap` when the store holds no token at all, and returns whether it did.
    * @param keep puts it where its owner finds it, before it is stored; when it throws, none is

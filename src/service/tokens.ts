@@ -10,7 +10,6 @@ import {
   NEW_TOKEN,
   type NewToken,
   type Principal,
-  type Token,
   tokenEndMs,
 } from "../domain/token.ts";
 import type { TokensPort } from "../evreg.ts";
@@ -95,6 +94,8 @@ export class TokenCache {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #known = new LRUCache<string, CachedToken>({ max: MAX_TOKENS });
+  /** Of the tokens of all that were admitted, also of those that are cached no more. */
+  readonly #hashes = new WeakMap<Principal, string>();
   #revocations = 0;
   /** What is known was read under this version. */
   #version = 0;
@@ -118,24 +119,16 @@ export class TokenCache {
     const known = this.#known.get(hash);
     if (known !== undefined) return this.#admit(known);
     // Anything else was not made by evreg, so that the store need not be read.
-    if (!isTokenForm(token)) return undefined;
-    return this.#find(hash).then((cached) => (cached === undefined ? undefined : this.#admit(cached)));
+    return isTokenForm(token) ? this.#find(hash) : undefined;
   }
 
   /** Whether a principal may still act, some time after it was admitted. One without a token always may. */
   async holds(principal: Principal): Promise<boolean> {
-    const { tokenId } = principal;
-    if (tokenId === undefined) return true;
-    const known = this.refresh() ? this.#known.find((cached) => cached.principal === principal) : undefined;
-    if (known !== undefined && this.#admit(known) !== undefined) return true;
-    // It may have made room for others, or have expired.
-    return (await this.valid(tokenId)) !== undefined;
-  }
-
-  /** Reads the token of this rowid. `undefined` for one that was revoked or has expired. */
-  async valid(tokenId: number): Promise<Token | undefined> {
-    const token = (await this.#store.tokens.list()).find(({ rowid }) => rowid === tokenId);
-    return token !== undefined && tokenEndMs(token) > this.#clock.now() ? token : undefined;
+    const hash = this.#hashes.get(principal);
+    if (hash === undefined) return true;
+    const known = this.refresh() ? this.#known.get(hash) : undefined;
+    const admitted = known === undefined ? await this.#find(hash) : this.#admit(known);
+    return admitted !== undefined;
   }
 
   #admit(known: CachedToken): Principal | undefined {
@@ -172,7 +165,7 @@ export class TokenCache {
     this.onRevoked();
   }
 
-  async #find(hash: string): Promise<CachedToken | undefined> {
+  async #find(hash: string): Promise<Principal | undefined> {
     const revocations = this.#revocations;
     const token = await this.#store.tokens.find(hash);
     // It may have been revoked while it was read.
@@ -180,20 +173,13 @@ export class TokenCache {
     if (token === undefined) return undefined;
     // Several requests may have looked for it at once, and it is one caller.
     const other = this.#known.get(hash);
-    if (other !== undefined) return other;
-    const known: CachedToken = {
-      hash,
-      principal: {
-        name: token.name,
-        scopes: token.scopes,
-        expires_at: token.expires_at,
-        tokenId: token.rowid,
-      },
-      endMs: tokenEndMs(token),
-      recordedAtMs: -Infinity,
-    };
+    if (other !== undefined) return this.#admit(other);
+    const { name, scopes, expires_at, rowid: tokenId } = token;
+    const principal = { name, scopes, expires_at, tokenId };
+    const known = { hash, principal, endMs: tokenEndMs(token), recordedAtMs: -Infinity };
     this.#known.set(hash, known);
-    return known;
+    this.#hashes.set(principal, hash);
+    return this.#admit(known);
   }
 
   #recordUse(known: CachedToken, nowMs: number): void {

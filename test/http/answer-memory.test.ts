@@ -17,7 +17,7 @@ const LIMITS: ResponseLimits = {
 
 function asking(token: unknown): BudgetedRequest {
   return {
-    claim: (bytes) => ({ bytes, caller: { address: undefined, token } }),
+    claim: (bytes) => ({ bytes, caller: token }),
     untilDisconnect: (work) => work(new AbortController().signal),
   };
 }

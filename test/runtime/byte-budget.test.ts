@@ -6,7 +6,7 @@ const clock = new ManualClock();
 const budgetOf = (maxBytes: number): ByteBudget => new ByteBudget(clock, maxBytes, "Too many.");
 
 function claim(token: string, bytes: number): ByteClaim {
-  return { bytes, caller: { address: undefined, token } };
+  return { bytes, caller: token };
 }
 
 test("those who wait are served in rotation, so that nobody waits for all of another", async () => {
