@@ -31,9 +31,9 @@ const TIMEOUT_RANGE = { minimum: 100, maximum: SUBSCRIPTION_LIMITS.timeoutMaxMs 
 const EXPIRY_RANGE = { minimum: HOUR_MS, maximum: 90 * DAY_MS } as const;
 
 /** A token of RFC 9110. */
-export const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
+const HEADER_NAME = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$";
 /** Printable ASCII, without spaces around it: what every server and proxy reads alike. */
-export const HEADER_VALUE = "^(?:[!-~](?:[ -~]*[!-~])?)?$";
+const HEADER_VALUE = "^(?:[!-~](?:[ -~]*[!-~])?)?$";
 
 /** push: evreg sends its deliveries to its handler. pull: it has none, and consumers claim them. */
 export const MODES = ["push", "pull"] as const;

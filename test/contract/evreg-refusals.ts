@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { EvregErrorCode } from "../../src/domain/error.ts";
 import { NO_SETTINGS, settingsIn } from "../../src/domain/subscription-settings.ts";
 import type { Evreg } from "../../src/evreg.ts";
+import { fieldName } from "../../src/json/field-path.ts";
 import type { Fields } from "../../src/model/field.ts";
 import { SUBSCRIPTION } from "../../src/model/subscription.ts";
 import { ANY_OBJECT, newAction, newEvent, newSubscription, refusal, useSharedEvreg } from "./harness.ts";
@@ -92,7 +93,13 @@ function refusedBy(calls: Call | readonly Call[], refusals: readonly Refusal[]):
 
 /** No refusal repeats it: it may be a credential. */
 const SECRET = "credential";
-const BAD_HEADERS = [7, `${SECRET}\r\nHost: b`, SECRET.repeat(200), [SECRET]];
+const BAD_HEADERS = [
+  7,
+  ...[`${SECRET}\r\nHost: b`, ` ${SECRET}`, `${SECRET} `, `${SECRET}\0`, `${SECRET}ä`, `${SECRET}\t`],
+  SECRET.repeat(200),
+  [SECRET],
+];
+const BAD_HEADER_NAMES = ["", " X", "X Y", "X:", "Ä", "X\r\nHost", "x".repeat(129)];
 const MANY_HEADERS = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [`X-${at}`, "x".repeat(1_000)]));
 const MANY_WAITS = Array.from({ length: 21 }, () => 1);
 const LONG = "x".repeat(129);
@@ -180,6 +187,11 @@ const INVALID: readonly Row[] = [
       'headers["X-Team"]',
       each("headers", ...BAD_HEADERS.map((value) => ({ "X-Team": value }))),
     ],
+    ...BAD_HEADER_NAMES.map((name): Refusal => [
+      `a header has no name such as ${JSON.stringify(name)}`,
+      fieldName(["headers", name]),
+      each("headers", { [name]: "x" }),
+    ]),
     ["headers are few", "headers", each("headers", [], MANY_HEADERS)],
     ...["Authorization", "content-length", "X_Evreg_Signature", "__proto__"].map((name): Refusal => [
       `only evreg sets ${name}`,

@@ -30,21 +30,6 @@ describe("headers of a subscription", () => {
     expect(refusal(named)).toMatchObject({ code: "invalid" });
   });
 
-  it.each(["", " X", "X Y", "X:", "Ä", "X\r\nHost", "x".repeat(129)])("may not have the name %j", (name) => {
-    expect(refusal({ [name]: "x" })).toMatchObject({ code: "invalid" });
-  });
-
-  it.each([" x", "x ", "a\r\nb", "a\0b", "ä", "a\tb"])(
-    "may not have the value %j, and do not repeat it",
-    (value) => {
-      const error = refusal({
-        "X-Secret": `value-of-mine${value}value-of-mine`.replace(/^.*?( x|x ).*$/, value),
-      });
-      expect(error).toMatchObject({ code: "invalid", details: { field: 'headers["X-Secret"]' } });
-      expect(JSON.stringify(error.body())).not.toContain("value-of-mine");
-    },
-  );
-
   it("may not repeat a name in other capitals", () => {
     expect(refusal({ "X-Team": "a", "x-team": "b" })).toMatchObject({ code: "invalid" });
     expect(refusal({ "X-Team": "a", X_Team: "b" })).toMatchObject({ code: "invalid" });
