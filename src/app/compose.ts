@@ -7,7 +7,15 @@ import { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
 import { COMMIT_SECONDS, EngineCounts, Histogram, PublishCounts, StreamCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
-import { type Clock, type Random, SharedClock, systemClock, systemRandom, toIso } from "../runtime/clock.ts";
+import {
+  type Clock,
+  type Random,
+  SharedClock,
+  systemClock,
+  systemRandom,
+  toIso,
+  WatchedClock,
+} from "../runtime/clock.ts";
 import { DATA_FILE } from "../runtime/data-files.ts";
 import { findServer } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -40,8 +48,9 @@ interface ComposeOptions extends AppOptions {
 export async function compose(options: ComposeOptions) {
   const { config, version, logger, random = systemRandom } = options;
   const { url: database } = config.database;
-  const shared = database === undefined || options.clock !== undefined ? undefined : new SharedClock();
-  const clock = shared ?? options.clock ?? systemClock;
+  const shared =
+    database === undefined || options.clock !== undefined ? undefined : new SharedClock(systemClock);
+  const clock = new WatchedClock(shared ?? options.clock ?? systemClock);
   const self: Owner = {
     pid: process.pid,
     command: options.command,
@@ -103,6 +112,7 @@ export async function compose(options: ComposeOptions) {
       serves,
       shared,
     });
+    clock.settle();
     if (!serves) return opened;
     // The folder has no data, but says where the server of this machine is and, once that has ended, where its data are.
     mkdirSync(config.data, { recursive: true, mode: 0o700 });

@@ -3,7 +3,7 @@ import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
 import { SUBSCRIPTION_LIMITS } from "../model/subscription.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import { aheadMs, Alarm, sleep } from "../runtime/clock.ts";
+import { aheadMs, Alarm, type ClockStep, sleep } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, RecordClaim } from "../store/queue.ts";
 import { AddressGuard } from "./address-guard.ts";
@@ -132,6 +132,17 @@ export class Engine {
     this.#pulls.wake();
   }
 
+  /**
+   * The clock was set, see `WatchedClock`. What waits for a time that is stored waits by the clock: where that was set back, the
+   * stored times are moved with it; where it was set forward, they are due.
+   */
+  clockWasSet(step: ClockStep): void {
+    // Where several share a clock, one of them moves what waits. What is stored by the new time is stored behind that.
+    if (step.byMs < 0 && this.#parts.node.hasDuties()) void this.#moveWaits(step);
+    // Whoever read the clock is in the midst of something.
+    else queueMicrotask(() => this.wake());
+  }
+
   /** A subscription was deleted: no attempt of it starts, and no consumer waits for it any more. */
   deleted(subscription: Subscription): void {
     this.wake(subscription);
@@ -172,6 +183,10 @@ export class Engine {
   get pulls(): WaitingConsumers {
     if (this.#isRunning) return this.#pulls;
     throw new EvregError("unavailable", "Nothing is given to consumers: the delivery engine is stopped.");
+  }
+
+  async #moveWaits(step: ClockStep): Promise<void> {
+    if (await this.#calls.moveWaits(step)) this.wake();
   }
 
   async #drain(): Promise<void> {

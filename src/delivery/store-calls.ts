@@ -3,7 +3,7 @@ import type { DeliveryStatus } from "../domain/delivery.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
 import { tlsReasonText } from "../domain/words/attempts.ts";
-import { sleep, toIso } from "../runtime/clock.ts";
+import { type ClockStep, sleep, toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type {
   AttemptEnding,
@@ -89,16 +89,17 @@ const LONG_FAILING_MS = 10_000;
 const BEHIND_MS = 1_000;
 
 interface StoreCallsParts extends Pick<EngineParts, "clock" | "logger" | "counts" | "onResult"> {
-  readonly store: Pick<DeliveryQueue, "claim" | "finish" | "releaseExpired">;
+  readonly store: Pick<DeliveryQueue, "claim" | "finish" | "moveWaits" | "releaseExpired">;
   readonly config: Pick<DeliveryConfig, "disableAfter" | "retrySchedule">;
 }
 
-/** What the engine asks of the store: claims, storing results, and releasing expired leases. */
+/** What the engine asks of the store: claims, storing results, releasing expired leases, and moving waits with the clock. */
 export class StoreCalls {
   readonly #parts: StoreCallsParts;
   readonly #finishOptions: FinishOptions;
   readonly #claimRetry: StoreRetry;
   readonly #finishRetry: StoreRetry;
+  readonly #moveRetry: StoreRetry;
   readonly #claimStop = new AbortController();
   readonly #finishStop = new AbortController();
   /** Results that are not stored yet, the oldest first. */
@@ -113,6 +114,7 @@ export class StoreCalls {
     };
     this.#claimRetry = new StoreRetry(parts, "Due deliveries cannot be read; trying again.");
     this.#finishRetry = new StoreRetry(parts, "Finished attempts cannot be recorded; trying again.");
+    this.#moveRetry = new StoreRetry(parts, "Waits cannot be moved with the clock; trying again.");
   }
 
   /** Whether nothing could be claimed for some time. */
@@ -125,9 +127,19 @@ export class StoreCalls {
     return this.#claimRetry.once(() => this.#parts.store.claim(request), this.#claimStop.signal);
   }
 
-  /** A claim that has failed waits no longer. */
+  /** A claim that has failed waits no longer, and waits that are not moved by now are moved at the next start. */
   stopClaims(): void {
     this.#claimStop.abort();
+  }
+
+  /** Moves what waits with a clock that was set back. Answers whether that is done. */
+  async moveWaits({ byMs, nowMs }: ClockStep): Promise<boolean> {
+    const { store, logger } = this.#parts;
+    const move = (): Promise<number> => store.moveWaits(-byMs, nowMs);
+    const waits = await this.#moveRetry.untilAnswered(move, this.#claimStop.signal);
+    if (waits === undefined) return false;
+    logger.warn({ backMs: -byMs, waits }, "The clock was set back, and what waits was moved with it.");
+    return true;
   }
 
   /**

@@ -22,11 +22,28 @@ export const systemClock: Clock = {
   },
 };
 
+/** A clock with a time of day of its own. */
+abstract class OtherTimeClock implements Clock {
+  protected readonly clock: Clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  abstract now(): number;
+
+  monotonicMs(): number {
+    return this.clock.monotonicMs();
+  }
+
+  setTimer(callback: () => void, delayMs: number): () => void {
+    return this.clock.setTimer(callback, delayMs);
+  }
+}
+
 /** The time of another machine, as it was read last, by the monotonic clock of this one: those who share it agree on what is due. */
-export class SharedClock implements Clock {
-  readonly monotonicMs = (): number => systemClock.monotonicMs();
-  readonly setTimer: Clock["setTimer"] = (...timer) => systemClock.setTimer(...timer);
-  #aheadMs = systemClock.now() - performance.now();
+export class SharedClock extends OtherTimeClock {
+  #aheadMs = this.clock.now() - performance.now();
 
   /**
    * Takes a reading only where it says something new: an answer that was long on its way may be of any time in between.
@@ -45,6 +62,45 @@ export class SharedClock implements Clock {
 /** Blocks the thread for so long. */
 export function blockThread(forMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
+}
+
+/** Clocks are corrected by less than this all the time. */
+const CLOCK_STEP_MS = 1_000;
+
+/** The clock was set: `byMs` is negative where it was set back, and `nowMs` is the time since then. */
+export interface ClockStep {
+  readonly byMs: number;
+  readonly nowMs: number;
+}
+
+/** Notices that the time of day was set at the first reading after that, before anybody uses the new time. */
+export class WatchedClock extends OtherTimeClock {
+  #offsetMs = this.#offsetNow();
+  #onStep: ((step: ClockStep) => void) | undefined;
+
+  /** Takes the time as it is now for right, whatever it was before. */
+  settle(): void {
+    this.#offsetMs = this.#offsetNow();
+  }
+
+  #offsetNow(): number {
+    return this.clock.now() - this.clock.monotonicMs();
+  }
+
+  /** @param onStep called inside of the reading */
+  watch(onStep: (step: ClockStep) => void): void {
+    this.#onStep = onStep;
+  }
+
+  now(): number {
+    const nowMs = this.clock.now();
+    const offsetMs = nowMs - this.clock.monotonicMs();
+    const byMs = offsetMs - this.#offsetMs;
+    if (Math.abs(byMs) < CLOCK_STEP_MS || this.#onStep === undefined) return nowMs;
+    this.#offsetMs = offsetMs;
+    this.#onStep({ byMs, nowMs });
+    return nowMs;
+  }
 }
 
 /** How far the monotonic clock is ahead of the time of day: added to a stored time, it is the time to wait for. */

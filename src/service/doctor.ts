@@ -110,13 +110,13 @@ export function findingsOf(input: DoctorInput): readonly Finding[] {
 function clockFinding({ clockShiftMs, newestEvent, nowMs }: DoctorInput): Finding {
   const remedy = "Let a time service set the clock: signatures and retries of deliveries depend on it.";
   if (newestEvent !== undefined && Date.parse(newestEvent) > nowMs + CLOCK_TOLERANCE_MS) {
-    const sentence = `The clock says ${toIso(nowMs)}, and the newest event is of ${newestEvent}: one of them is wrong. Where the clock was set back, restart evreg: what waits is then moved with it.`;
+    const sentence = `The clock says ${toIso(nowMs)}, and the newest event is of ${newestEvent}: one of them is wrong. What waited for a time was moved with the clock.`;
     return problem("clock", sentence, remedy);
   }
   if (Math.abs(clockShiftMs) > CLOCK_TOLERANCE_MS) {
     const by = `${Math.round(Math.abs(clockShiftMs) / 1_000)} s ${clockShiftMs > 0 ? "ahead" : "back"}`;
-    const later = clockShiftMs > 0 ? "" : " What waits comes later by that, until evreg is restarted.";
-    return warning("clock", `The clock was set ${by} since the process began.${later}`, remedy);
+    const moved = clockShiftMs > 0 ? "" : " What waits was moved with it.";
+    return warning("clock", `The clock was set ${by} since the process began.${moved}`, remedy);
   }
   return fine("clock", `The clock says ${toIso(nowMs)} and runs evenly.`);
 }

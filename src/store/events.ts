@@ -7,7 +7,7 @@ import type { Claim, RecordClaim } from "./queue.ts";
 export interface EventStore {
   /**
    * Records each event with one delivery per active subscription of its action. Answers an outcome per event, in order. Its time
-   * is never before that of the event before it; where the clock was set back, the next start of the store ends that.
+   * is never before that of the event before it, see `DeliveryQueue.moveWaits`.
    * With `atomic`, one refused event makes all others `left_out`, and nothing is stored; it rejects with `too_large` for more than
    * `EVENT_LIMITS.atomicDeliveries`. Without, a batch that makes very many
    * deliveries takes several transactions, so that it delays no other call for long; if one fails after others were

@@ -43,6 +43,13 @@ export interface DeliveryQueue {
   ): Promise<readonly (LeasedAttempt | undefined)[]>;
   /** Makes deliveries due again whose lease ended; their attempt is recorded as cut short. Answers how many. */
   releaseExpired(nowMs: number): Promise<number>;
+  /**
+   * Moves what waits, after the clock was set back by so much: what is to come stays as far away as it was, and what is due
+   * stays due. Events that are recorded from then on have earlier times than those before. This comes behind all that was asked before, and before all that is asked later. May be repeated with the same
+   * `nowMs`.
+   * @returns how many deliveries, leases and subscriptions have other times now
+   */
+  moveWaits(backMs: number, nowMs: number): Promise<number>;
 
   list(query: DeliverySelection): Promise<readonly Delivery[]>;
   find(id: number): Promise<DeliveryWithAttempts | undefined>;

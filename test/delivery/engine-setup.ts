@@ -10,7 +10,7 @@ import { EvregError } from "../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { EngineCounts } from "../../src/metrics/counters.ts";
-import { systemClock } from "../../src/runtime/clock.ts";
+import { systemClock, WatchedClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -75,10 +75,11 @@ export class Bench {
   }
 
   engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineParts> = {}): Engine {
+    const clock = new WatchedClock(this.clock);
     const engine = new Engine({
       store: this.store.queue,
       node: this.store.node,
-      clock: this.clock,
+      clock,
       longChecks: new ValidationThread(this.clock),
       random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
       logger: this.log,
@@ -96,6 +97,7 @@ export class Bench {
       version: "1.2.3",
       ...parts,
     });
+    clock.watch((step) => engine.clockWasSet(step));
     this.#engines.push(engine);
     return engine;
   }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Alarm, SharedClock, sleep } from "../../src/runtime/clock.ts";
+import { Alarm, type ClockStep, SharedClock, sleep, WatchedClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 let clock: ManualClock;
@@ -75,7 +75,7 @@ describe("an alarm", () => {
 
 describe("a shared clock", () => {
   it("is set by the other one, and not by an answer that was long on its way", () => {
-    const shared = new SharedClock();
+    const shared = new SharedClock(clock);
     // Whole, so that nothing is rounded at the ends of a reading.
     const startMs = Math.trunc(performance.now());
     shared.read(1_000_000, startMs - 2, startMs + 2);
@@ -94,5 +94,35 @@ describe("a shared clock", () => {
     }
     shared.read(900_000, startMs, startMs + 4);
     expectAhead(900_000 - startMs, 4);
+  });
+});
+
+describe("a watched clock", () => {
+  it("reports each step once, at the first reading after it, and none for a small correction", async () => {
+    const watched = new WatchedClock(clock);
+    const steps: ClockStep[] = [];
+    watched.watch((step) => steps.push(step));
+    await clock.advance(10_000);
+    clock.set(clock.now() - 999);
+    watched.now();
+    expect(steps).toEqual([]);
+    // Together they are a step.
+    clock.set(clock.now() - 1);
+    const backAtMs = watched.now();
+    watched.now();
+    expect(steps).toEqual([{ byMs: -1_000, nowMs: backAtMs }]);
+    clock.set(clock.now() + 3_600_000);
+    const forwardAtMs = watched.now();
+    expect(steps.slice(1)).toEqual([{ byMs: 3_600_000, nowMs: forwardAtMs }]);
+  });
+
+  it("reports a step from before it was watched", () => {
+    const watched = new WatchedClock(clock);
+    clock.set(clock.now() - 5_000);
+    watched.now();
+    const steps: ClockStep[] = [];
+    watched.watch((step) => steps.push(step));
+    watched.now();
+    expect(steps).toMatchObject([{ byMs: -5_000 }]);
   });
 });

@@ -4,7 +4,7 @@ import { databaseFailure, isLost } from "../../src/store/postgres/failure.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import { storeContract } from "../contract/store.ts";
 import { type Cluster, sharedCluster } from "../support/postgres.ts";
-import { ReusedStore, startOther } from "../support/reused-store.ts";
+import { ReusedStore } from "../support/reused-store.ts";
 import { eventOf, newAction, subscriptionTo } from "./opened-store.ts";
 import { testOwner } from "./owner.ts";
 
@@ -23,19 +23,10 @@ const remove = (): void => undefined;
 async function openOwn() {
   const url = cluster.url(await cluster.emptyStore());
   const reopen = () => openPostgresStore({ url, owner: testOwner() });
-  const store = await reopen();
-  const startAt = async (nowMs: number) => {
-    await startOther(url, nowMs);
-    return store;
-  };
-  return { store, startAt, reopen, remove };
+  return { store: await reopen(), reopen, remove };
 }
 
-storeContract("PostgreSQL", openOwn, async () => ({
-  store: await reused.open(),
-  startAt: (nowMs) => reused.startAt(nowMs),
-  remove,
-}));
+storeContract("PostgreSQL", openOwn, async () => ({ store: await reused.open(), remove }));
 
 it("has the rowid at the end of each index, as the embedded engine has, which is walked in that order", async () => {
   const lacking = await cluster.query(

@@ -1,5 +1,4 @@
 import { Client } from "pg";
-import { systemClock } from "../../src/runtime/clock.ts";
 import { openPostgresStore } from "../../src/store/postgres/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "../store/owner.ts";
@@ -28,20 +27,12 @@ DO $do$ DECLARE name text; steps text := ''; hasRows boolean; BEGIN
     'BEGIN ' || steps || 'PERFORM setval(sequence, coalesce(last_value, 1), last_value IS NOT NULL) FROM empty.numbers; END');
 END $do$`;
 
-/** Starts another store on the database by a clock that was set to this time, and ends it. */
-export async function startOther(url: string, nowMs: number): Promise<void> {
-  const clock = { ...systemClock, now: () => nowMs };
-  const other = await openPostgresStore({ url, owner: testOwner(), clock, serves: false });
-  await other.close();
-}
-
 /**
  * A store on PostgreSQL for one test after the other. To open one, with its connections and all statements that are planned
  * on them, takes three times as long as what most tests do with it.
  */
 export class ReusedStore {
   readonly #cluster: Cluster;
-  #url = "";
   #store: Store | undefined;
   #client: Client | undefined;
 
@@ -55,14 +46,8 @@ export class ReusedStore {
     return { ...this.#store, close: () => this.#empty() };
   }
 
-  /** Has another one start and end beside it, by a clock that was set to this time. */
-  async startAt(nowMs: number): Promise<Store> {
-    await startOther(this.#url, nowMs);
-    return await this.open();
-  }
-
   async #make(): Promise<Store> {
-    const url = (this.#url = this.#cluster.url(await this.#cluster.emptyStore()));
+    const url = this.#cluster.url(await this.#cluster.emptyStore());
     // The services of tests are called so.
     const owner = { ...testOwner(), instance: "test" };
     const store = await openPostgresStore({ url, owner });

@@ -11,7 +11,7 @@ import * as actions from "./catalog/actions.ts";
 import * as credentials from "./catalog/credentials.ts";
 import * as subscriptions from "./catalog/subscriptions.ts";
 import * as events from "./events/list.ts";
-import { moveWaitsAtStart } from "./events/timeline.ts";
+import { moveWaits, moveWaitsAtStart } from "./events/timeline.ts";
 import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
 import * as stats from "./history/stats.ts";
 import * as replays from "./history/replays.ts";
@@ -82,6 +82,7 @@ export const OPERATIONS = {
     findLeased: read(leases.findLeased),
     releaseExpired: write((work, nowMs: number) => leases.releaseLeases(work, nowMs), { durable: "later" }),
     // Nothing joins a write of so many rows: it fills its batch.
+    moveWaits: write(moveWaits, { rows: 10_000 }),
     list: longRead(listDeliveries),
     find: read(deliveries.findDelivery),
     retry: audited("delivery.retried", deliveries.retryDelivery),

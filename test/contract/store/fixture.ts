@@ -21,8 +21,6 @@ import { claimRequest } from "../../support/claim-request.ts";
 
 interface OpenedStore {
   readonly store: Store;
-  /** Has it started anew, by a clock that was set to this time. Answers what goes on with it. */
-  startAt(nowMs: number): Promise<Store>;
   /** Removes what is left of it, once it is closed. */
   remove(): void;
 }
@@ -51,26 +49,16 @@ export class Fixture {
 
   static use(open: OpenStore): Fixture {
     const fixture = new Fixture();
+    let opened: OpenedStore | undefined;
     beforeEach(async () => {
-      fixture.#opened = await open();
-      fixture.#have(fixture.#opened.store);
+      opened = await open();
+      Object.assign(fixture, opened.store, { store: opened.store });
     });
     afterEach(async () => {
-      await fixture.store.close();
-      fixture.#opened.remove();
+      await opened?.store.close();
+      opened?.remove();
     });
     return fixture;
-  }
-
-  #opened!: OpenedStore;
-
-  #have(store: Store): void {
-    Object.assign(this, store, { store });
-  }
-
-  /** Starts the store anew, by a clock that was set to this time. */
-  async startAt(nowMs: number): Promise<void> {
-    this.#have(await this.#opened.startAt(nowMs));
   }
 
   action(action = "user.created", application = "crm"): Promise<Action> {

@@ -59,7 +59,7 @@ export function replaySuite(open: OpenStore): void {
     const action = await on.action();
     const first = await on.publish(action, 2, NOW);
     await on.publish(action, 2, NOW + HOUR);
-    await on.startAt(NOW + 5_000);
+    await on.queue.moveWaits(HOUR, NOW + 5_000);
     const again = await on.publish(action, 2, NOW + 5_000);
     const subscription = await on.subscription(action);
     const range = { fromMs: NOW, toMs: NOW + 60_000 };
@@ -127,7 +127,7 @@ export function replaySuite(open: OpenStore): void {
     await on.update(subscription.rowid, { active: true });
     const replay = await start(subscription, "missed");
     // Set back before the replay, forward in it, and back a little after it.
-    await on.startAt(NOW);
+    await on.queue.moveWaits(HOUR, NOW);
     await step(replay, { nowMs: NOW, maxQueued: 2 });
     await endAll(delivered);
     await step(replay, { nowMs: NOW + 30_000, maxQueued: 2 });

@@ -38,13 +38,13 @@ export function retentionSuite(open: OpenStore): void {
     const action = await on.action();
     await on.publish(action, 2);
     const young = await on.publish(action, 2, NOW + 7_200_000);
-    await on.startAt(NOW + 3_600_000);
+    await on.queue.moveWaits(3_600_000, NOW + 3_600_000);
     await on.publish(action, 2, NOW + 3_600_000);
     const again = await on.publish(action, 1, NOW + 7_200_000);
     expect((await remove({ beforeMs: NOW + 3_700_000 })).events).toBe(4);
     expect(await on.rowids({ fromMs: NOW + 7_200_000, order: "asc" })).toEqual([...young, ...again]);
     expect((await remove()).events).toBe(3);
-    await on.startAt(NOW + 1_000);
+    await on.queue.moveWaits(7_200_000, NOW + 1_000);
     const next = await on.publish(action, 1, NOW + 1_000);
     expect(await on.rowids({ fromMs: NOW, toMs: NOW + 2_000 })).toEqual(next);
     expect(next[0]).toBeGreaterThan(again[0] ?? 0);
@@ -59,7 +59,7 @@ export function retentionSuite(open: OpenStore): void {
     await on.events.removeExpired({ beforeMs: startMs + 1 });
     const removed = { event: ids[2], ms: startMs + 2 };
     expect((await on.events.bounds()).removed).toEqual(removed);
-    await on.startAt(startMs - 7_200_000);
+    await on.queue.moveWaits(7_200_000, startMs - 7_200_000);
     const [again] = await on.publish(action, 1, startMs - 7_200_000);
     await on.events.removeExpired({ beforeMs: startMs - 3_600_000 });
     expect((await on.events.bounds()).removed).toEqual({ ...removed, event: again });

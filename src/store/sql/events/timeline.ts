@@ -97,8 +97,19 @@ export async function loadLastNumbers(sql: Sql): Promise<LastNumbers> {
   return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
 }
 
-/** Moves what waits after the clock was set back, and has times rise anew with what is stored next. */
-async function moveWaits(sql: Sql, backMs: number, nowMs: number): Promise<number> {
+/**
+ * Moves what waits after the clock was set back, and has times rise anew with what is stored next. It may be repeated at once with
+ * the same `nowMs`, where nobody knows whether it was committed.
+ */
+export async function moveWaits(sql: Sql, backMs: number, nowMs: number): Promise<number> {
+  const { event, delivery } = await loadLastNumbers(sql);
+  const step = { first_event: event + 1, first_delivery: delivery + 1, noticed_ms: nowMs };
+  // Other steps have behind them what was recorded, and this one has nothing yet.
+  const stored = await sql.first(
+    "SELECT rowid FROM clock_step WHERE first_event = ? AND first_delivery = ? AND noticed_ms = ?",
+    ...Object.values(step),
+  );
+  if (stored !== undefined) return 0;
   const deliveries = await sql.run(
     `UPDATE delivery SET due_ms = max(?1, due_ms - ?2) WHERE rowid IN (
         SELECT d.rowid FROM subscription AS s CROSS JOIN delivery AS d INDEXED BY delivery_due
@@ -122,12 +133,7 @@ async function moveWaits(sql: Sql, backMs: number, nowMs: number): Promise<numbe
       WHERE last_failure_ms > ?1 OR failing_since_ms > ?1`,
     nowMs,
   );
-  const { event, delivery } = await loadLastNumbers(sql);
-  await insertRow(sql, "clock_step", {
-    first_event: event + 1,
-    first_delivery: delivery + 1,
-    noticed_ms: nowMs,
-  });
+  await insertRow(sql, "clock_step", step);
   return deliveries + leases + subscriptions;
 }
 
