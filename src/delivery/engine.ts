@@ -330,8 +330,17 @@ export class Engine {
   }
 
   async #store(item: Item, result: AttemptResult, shown: ShownAttempt): Promise<void> {
-    const outcome = await this.#calls.finish(result, shown);
-    this.#schedule.stored(item, outcome, aheadMs(this.#parts.clock));
+    const { clock } = this.#parts;
+    const isNextWanted = this.#isRunning && result.ending !== "never started";
+    const reserved = isNextWanted ? this.#schedule.reserveNext(item.lane, clock.monotonicMs()) : undefined;
+    const nextLeaseMs = this.#leaseMs;
+    const stored = reserved === undefined ? result : { ...result, nextLeaseMs };
+    const outcome = await this.#calls.finish(stored, shown);
+    this.#schedule.stored(item, outcome, aheadMs(clock));
+    if (reserved !== undefined) {
+      const next = outcome?.kind === "stored" && outcome.next !== undefined ? [outcome.next] : [];
+      this.#schedule.recorded(reserved, next, clock.monotonicMs());
+    }
     this.#advance();
   }
 }

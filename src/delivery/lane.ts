@@ -119,6 +119,10 @@ export class Lane {
     this.#rateLimiter = perSecond === null ? undefined : new RateLimiter(perSecond);
   }
 
+  get isOrdered(): boolean {
+    return this.#ordered !== false;
+  }
+
   get limit(): number {
     return this.#adaptiveLimit.size;
   }

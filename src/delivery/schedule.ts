@@ -28,6 +28,9 @@ export const LIFE = {
 } as const satisfies Record<ItemState, Readonly<Record<string, ItemState>>>;
 type ItemEvent = { [S in ItemState]: keyof (typeof LIFE)[S] }[ItemState];
 
+/** Capacity that is kept for deliveries that are leased as something else is stored. */
+type LeaseReservation = Pick<RecordClaim, "subscriptions">;
+
 /** What is to be done next. */
 type ScheduleStep =
   /** Begin an attempt: to be followed by `start` or `exclude`. */
@@ -62,8 +65,8 @@ export class Schedule {
   #changes = 0;
   /** How many there were by the claim in progress. */
   #claimAsOf = 0;
-  /** What events that are being recorded may lease, with how many changes there were by then. */
-  readonly #reservations = new Map<RecordClaim, number>();
+  /** What events and results that are being stored may lease, with how many changes there were by then. */
+  readonly #reservations = new Map<LeaseReservation, number>();
   /** When it is checked which items have been queued for too long. */
   #expiryAtMs = Infinity;
   /** When the first of those that are paced by their rates may start one. */
@@ -135,23 +138,23 @@ export class Schedule {
    * one, until `recorded`. With much under way there is nothing: claims share what is left fairly.
    */
   reserve(action: string, nowMs: number, leaseMs: number): RecordClaim | undefined {
-    const { queued, sending } = this.counts.items;
-    const isFree = queued + sending + this.#reserved < this.#maxInFlight * SHARES.reserved;
-    if (!isFree || this.#isClosed || this.#claims.isBehind) return undefined;
+    if (!this.#mayReserve) return undefined;
     const subscriptions: number[] = [];
     for (const lane of this.#lanes.receivingFrom(action)) {
       if (subscriptions.length >= MAX_RESERVED) break;
       if (lane.reserve(nowMs)) subscriptions.push(lane.subscriptionId);
     }
-    if (subscriptions.length === 0) return undefined;
-    const reservation = { action, subscriptions, leaseMs };
-    this.#reserved += subscriptions.length;
-    this.#reservations.set(reservation, this.#changes);
-    return reservation;
+    return subscriptions.length === 0 ? undefined : this.#reserving({ action, subscriptions, leaseMs });
   }
 
-  /** The event is stored, or was refused. */
-  recorded(reservation: RecordClaim, claims: readonly Claim[], nowMs: number): void {
+  /** Reserves capacity for what comes next in the order of a result that is about to be stored. */
+  reserveNext(lane: Lane, nowMs: number): LeaseReservation | undefined {
+    if (!lane.isOrdered || !this.#mayReserve || !lane.reserve(nowMs)) return undefined;
+    return this.#reserving({ subscriptions: [lane.subscriptionId] });
+  }
+
+  /** The event or the result is stored, or was refused. */
+  recorded(reservation: LeaseReservation, claims: readonly Claim[], nowMs: number): void {
     const asOf = this.#reservations.get(reservation) ?? 0;
     this.#reservations.delete(reservation);
     this.#reserved -= reservation.subscriptions.length;
@@ -313,6 +316,18 @@ export class Schedule {
     }
     this.#isSettled = true;
     return undefined;
+  }
+
+  get #mayReserve(): boolean {
+    const { queued, sending } = this.counts.items;
+    const isFree = queued + sending + this.#reserved < this.#maxInFlight * SHARES.reserved;
+    return isFree && !this.#isClosed && !this.#claims.isBehind;
+  }
+
+  #reserving<T extends LeaseReservation>(reservation: T): T {
+    this.#reserved += reservation.subscriptions.length;
+    this.#reservations.set(reservation, this.#changes);
+    return reservation;
   }
 
   #nextChangeAtMs(nowMs: number): number {

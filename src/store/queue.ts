@@ -224,8 +224,10 @@ export type FinishOutcome =
       /** The state of the delivery now; `pending` for one that is to be sent again. */
       readonly state: "pending" | "delivered" | "failed" | "filtered";
       readonly retryAtMs?: number;
-      /** Deliveries that waited behind others of the same call, in an order, are due now. */
+      /** Deliveries that waited behind others of the same call, in an order, are due now, and not leased. */
       readonly isNextDue?: true;
+      /** The delivery that comes next in its order, see `AttemptResult.nextLeaseMs`. */
+      readonly next?: Claim;
       /** The subscription, if the result deactivated it. */
       readonly deactivated?: Deactivated;
     }
@@ -274,6 +276,11 @@ export interface AttemptResult {
   readonly retryAfterMs?: number;
   /** The end of a pause that the handler wants: its subscription gets no attempt before then, except requested ones. */
   readonly slowUntilMs?: number;
+  /**
+   * The store leases what comes next in its order for so long, if that is due once this is stored: a claim for each
+   * delivery would take as long as all else that is done for it.
+   */
+  readonly nextLeaseMs?: number;
   /** A random number in [0, 1) that was drawn for the jitter of a retry; 0 where it is left out. */
   readonly jitter?: number;
 }

@@ -129,7 +129,8 @@ export class Bench {
         return answer;
       },
       async finish(results, nowMs, options) {
-        const outcomes = await port.finish(results, nowMs, options);
+        const alone = results.map(({ nextLeaseMs: _next, ...result }) => result);
+        const outcomes = await port.finish(alone, nowMs, options);
         ended += results.length;
         check();
         return outcomes;

@@ -19,7 +19,7 @@ import * as replays from "../../src/store/sql/history/replays.ts";
 import { recordChange } from "../../src/store/sql/history/audit.ts";
 import { removeExpired } from "../../src/store/sql/history/retention.ts";
 import { listAttention } from "../../src/store/sql/queue/attention.ts";
-import { claimDue, recordAndClaim } from "../../src/store/sql/queue/claim.ts";
+import { claimDue, claimNext, recordAndClaim } from "../../src/store/sql/queue/claim.ts";
 import { listDeliveries } from "../../src/store/sql/queue/delivery-list.ts";
 import { finishAttempts } from "../../src/store/sql/queue/finish.ts";
 import { releaseLeases } from "../../src/store/sql/queue/leases.ts";
@@ -149,6 +149,7 @@ describe("query plans", () => {
         return claimDue(sql, claim);
       },
     ],
+    ["a claim of the next one", (sql) => claimNext(sql, [[1, 1]], 9, 1)],
     ["expired leases", (sql) => releaseLeases(sql, 5)],
     ["attempts that are too many", (sql) => dropMiddleAttempts(sql, [1])],
     ["a pause", (sql) => subscriptions.updateSubscription(sql, 1, { active: false }, 9)],

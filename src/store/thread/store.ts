@@ -2,11 +2,14 @@ import { asEvregError, type EvregError } from "../../domain/error.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
 import type {
+  AttemptResult,
   Claim,
   ClaimAnswer,
   ClaimedEvent,
   ClaimedSubscription,
   DeliveryQueue,
+  FinishOptions,
+  FinishOutcome,
   RecordClaim,
 } from "../queue.ts";
 import { type EncryptionKeys, openSecrets, Vault } from "../secret-cipher.ts";
@@ -204,6 +207,18 @@ function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions
 }
 
 function deliveryQueue(queue: ThreadCalls["queue"], claimed: ClaimedSubscriptions): DeliveryQueue {
+  async function finish(
+    result: AttemptResult,
+    nowMs: number,
+    options: FinishOptions,
+  ): Promise<FinishOutcome> {
+    const { value, payloads } = await queue.finish(1, () => ({ ...result, nowMs, options }));
+    if (value.kind !== "stored" || value.claimed === undefined) return value;
+    const { claimed: reply, ...outcome } = value;
+    const [next] = claimAnswer(reply, payloads, claimed).claims;
+    return next === undefined ? outcome : { ...outcome, next };
+  }
+
   async function answer(asked: Promise<WriteReply<ClaimReply>>): Promise<ClaimAnswer> {
     const { value, payloads } = await asked;
     return claimAnswer(value, payloads, claimed);
@@ -213,10 +228,8 @@ function deliveryQueue(queue: ThreadCalls["queue"], claimed: ClaimedSubscription
     ...queue,
     claim: (request) => answer(queue.claim(1, () => request)),
     claimForConsumers: (request) => answer(queue.claimForConsumers(1, () => request)),
-    async finish(results, nowMs, options = {}) {
-      const calls = results.map((result) => queue.finish(1, () => ({ ...result, nowMs, options })));
-      return (await Promise.all(calls)).map(({ value }) => value);
-    },
+    finish: (results, nowMs, options = {}) =>
+      Promise.all(results.map((result) => finish(result, nowMs, options))),
     list: (query) => readParts(queue.list, query),
     findSendable: async (id) => claimed.read(await queue.findSendable(id)).get(id),
   };

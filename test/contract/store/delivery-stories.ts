@@ -47,9 +47,11 @@ a long time without an attempt deactivates no subscription, and a success starts
 const ORDERED = `
 are claimed in the order of publication, and not while one of them is leased
   publish 5; claim 1; claim nothing; deliver 1 (next is due); drain 2 3 4 5
-give no next one of a paused subscription, or where it is not due yet
-  publish 3; claim 1; pause; deliver 1; claim nothing; resume; claim 2
-  fail 2 for 5s; claim nothing until 5s; wait 5s; claim 2; deliver 2; claim 3
+lease the next one with a result that asks for it, and no more than that
+  publish 3; claim 1; deliver 1 and take 2 (none is due); claim nothing; deliver 2 (next is due); drain 3
+lease no next one of a paused subscription, or where it is not due yet
+  publish 3; claim 1; pause; deliver 1 and take nothing; resume; claim 2
+  fail 2 for 5s and take nothing; wait 5s; claim 2; deliver 2 and take 3
 keep the order whatever the clock did
   publish 2; publish 2 at -1h; publish 2 at -24h; publish 2 at 24h; publish 2; drain 1 2 3 4 5 6 7 8 9 10
 wait for the retry of their first delivery, which then goes first

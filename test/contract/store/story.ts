@@ -223,16 +223,17 @@ export class Story {
   }
 
   /**
-   * `fail 1 2 for 1h slow 2h`: the handler asks for an hour's wait, and for a pause of two. `deliver 1 (next is due)`, or
-   * `(none is due)`.
+   * `fail 1 2 for 1h slow 2h`: the handler asks for an hour's wait, and for a pause of two. `deliver 1 and take 2`, or nothing: the
+   * result wants the next one of its order. `deliver 1 (next is due)`, or `(none is due)`.
    */
   async #finish(words: Words, ending: AttemptEnding, facts: Partial<AttemptResult> = {}): Promise<void> {
-    const [wait, slow] = ["for", "slow"].map((word) => wordBehind(words, word));
+    const [wait, slow, next] = ["for", "slow", "take"].map((word) => wordBehind(words, word));
     const given = {
       ...facts,
       startedAtMs: this.#nowMs,
       ...(wait === undefined ? {} : { retryAfterMs: msOf(wait) }),
       ...(slow === undefined ? {} : { slowUntilMs: this.#nowMs + msOf(slow) }),
+      ...(next === undefined ? {} : { nextLeaseMs: LEASE_MS }),
     };
     for (const number of numbersIn(words)) {
       const result = resultOf(this.#held.get(number)!, ending, given);
@@ -240,6 +241,8 @@ export class Story {
       const [outcome] = await this.#on.queue.finish([result], this.#nowMs, options);
       if (outcome?.kind !== "stored") throw new Error(`${this.#step}: it is ${outcome?.kind}`);
       this.#lose(number, ending !== "never started" && ending !== "filtered");
+      const taken = this.#take(outcome.next === undefined ? [] : [outcome.next]);
+      expect(taken, this.#step).toEqual(numbersIn(next === undefined ? [] : [next]));
       if (this.#said !== "")
         expect(outcome.isNextDue === true, this.#step).toBe(this.#said === "next is due");
     }

@@ -7,7 +7,8 @@ import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit
 import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
 import { firstWithin, type Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
-import { LEASE_OF, WAIT_END } from "./delivery-state.ts";
+import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
+import type { OrderKey } from "./key-order.ts";
 import type {
   ClaimedRow,
   ClaimedSubscriptionRow,
@@ -46,6 +47,43 @@ export async function claimForConsumers(work: Work, call: ConsumerRequest): Prom
     ...due,
     rows: await claimedRows(work, rows, ({ subscriptionId }) => claimIds.get(subscriptionId)!),
   };
+}
+
+/** So many bytes of payloads may be leased by a transaction that stores results. */
+const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
+
+/**
+ * Leases what is due of these keys, for whoever has stored the results before.
+ * @param keys each once
+ * @returns each delivery by itself, as they go to the results
+ */
+export async function claimNext(
+  work: Work,
+  keys: readonly OrderKey[],
+  nowMs: number,
+  leaseMs: number,
+): Promise<readonly ClaimReply[]> {
+  const due = await work.rows<DueRow>(
+    `SELECT ${DUE_ROW} FROM list(?2: subscription bigint, key bigint) AS p CROSS JOIN subscription AS s ON s.rowid = p.subscription
+      CROSS JOIN delivery AS d INDEXED BY delivery_key
+        ON d.subscription_id = s.rowid AND d.key = p.key AND d.state IN ${UNFINISHED_STATES}
+      ${JOIN_EVENT}
+      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
+        AND ${IS_SENT_TO} AND ${WAIT_END} <= ?1`,
+    nowMs,
+    keys.filter(([subscription]) => work.owns(subscription)),
+  );
+  const rows = withinBytes(due, MAX_NEXT_BYTES);
+  const claimId = await lease(work, rows, nowMs, leaseMs);
+  const subscriptions = new Map<number, string>();
+  for (const id of new Set(rows.map(({ subscriptionId }) => subscriptionId))) {
+    subscriptions.set(id, await findSendable(work, id));
+  }
+  const claimed = await claimedRows(work, rows, () => claimId);
+  return claimed.map((row): ClaimReply => {
+    const own = subscriptions.get(row.subscriptionId)!;
+    return { rows: [row], subscriptions: own, nextDueAtMs: undefined, limitedTiers: [] };
+  });
 }
 
 interface DueQuery {

@@ -1,4 +1,4 @@
-import type { Deactivated, FinishOutcome } from "../../queue.ts";
+import type { Deactivated } from "../../queue.ts";
 import {
   type AttemptedDelivery,
   type DeliveryVerdict,
@@ -11,9 +11,10 @@ import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats.ts";
 import type { Sql } from "../sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./deliveries.ts";
+import { claimNext } from "./claim.ts";
 import { DELIVERY_STATE, NORMAL, settingOf } from "./delivery-state.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
-import type { FinishedRow } from "./wire.ts";
+import type { ClaimedRow, ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
 import type { Work } from "../operation.ts";
 
 /**
@@ -23,7 +24,7 @@ import type { Work } from "../operation.ts";
 export async function finishAttempts(
   work: Work,
   results: readonly FinishedRow[],
-): Promise<readonly FinishOutcome[]> {
+): Promise<readonly FinishReply[]> {
   // Results that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.at(-1)?.options ?? {};
@@ -35,7 +36,7 @@ export async function finishAttempts(
   /** What is known of handlers, where that has changed. */
   const healths = new Map<number, HandlerHealth>();
   const deactivated: Deactivated[] = [];
-  const outcomes = results.map((row): FinishOutcome => {
+  const outcomes = results.map((row, index): FinishReply => {
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
     const { subscription_id: subscriptionId } = leased;
@@ -47,7 +48,9 @@ export async function finishAttempts(
       counts.attempted([leased.action_id, subscriptionId], row, nowMs);
     }
     if (leased.key !== null) {
-      writes.keys.push([subscriptionId, leased.key]);
+      const key: OrderKey = [subscriptionId, leased.key];
+      writes.keys.push(key);
+      if (row.nextLeaseMs !== undefined) writes.wanted.push({ index, key, leaseMs: row.nextLeaseMs });
     }
     const { state, retryAtMs } = verdict;
     const outcome = { kind: "stored", state, ...(retryAtMs === undefined ? {} : { retryAtMs }) } as const;
@@ -66,12 +69,39 @@ export async function finishAttempts(
   const released = await releaseKeys(work, writes.keys, nowMs);
   const { failed, blocked } = writes;
   await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
-  if (released === 0) return outcomes;
+  const next = await leaseNext(work, writes.wanted, nowMs);
+  for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
+  if (released <= next.size) return outcomes;
   // The first result that was stored says for all that more is due.
   const first = outcomes.findIndex(({ kind }) => kind === "stored");
   const outcome = outcomes[first];
   if (outcome?.kind === "stored") outcomes[first] = { ...outcome, isNextDue: true };
   return outcomes;
+}
+
+/** A result that came with a wish for what comes next in its order. */
+interface WantedNext {
+  readonly index: number;
+  readonly key: OrderKey;
+  readonly leaseMs: number;
+}
+
+/** @returns what was leased, each with a result of its subscription, which has capacity for it */
+async function leaseNext(
+  work: Work,
+  wanted: readonly WantedNext[],
+  nowMs: number,
+): Promise<ReadonlyMap<number, ClaimReply>> {
+  const [first] = wanted;
+  if (first === undefined) return new Map();
+  const keys = wanted.map(({ key }) => key);
+  const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
+  return new Map(
+    (await claimNext(work, keys, nowMs, first.leaseMs)).map((reply) => {
+      const [{ subscriptionId }] = reply.rows as [ClaimedRow];
+      return [bySubscription.get(subscriptionId)!.pop()!.index, reply];
+    }),
+  );
 }
 
 interface LeasedDelivery extends AttemptedDelivery {
@@ -166,6 +196,7 @@ class FinishWrites {
   readonly long: number[] = [];
   /** The keys of which something has ended, or goes on waiting. */
   readonly keys: OrderKey[] = [];
+  readonly wanted: WantedNext[] = [];
 }
 
 // Each is made of one result, and packs the cells in this order.

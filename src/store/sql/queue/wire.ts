@@ -4,6 +4,7 @@ import type {
   ClaimAnswer,
   ClaimedSubscription,
   FinishOptions,
+  FinishOutcome,
   RecordClaim,
 } from "../../queue.ts";
 import type { EventCandidate, RecordDecision, RecordingCall } from "../../rules/recording.ts";
@@ -62,3 +63,6 @@ export interface FinishedRow extends AttemptResult {
   readonly nowMs: number;
   readonly options?: FinishOptions;
 }
+
+/** What became of a result, with what comes next in its order if that was leased. */
+export type FinishReply = FinishOutcome & { readonly claimed?: ClaimReply };
