@@ -160,6 +160,14 @@ export async function makeSame(
       after = range.to;
     }
   }
+  const stored = await target.transaction(countsOf);
+  for (const { name } of MOVED_TABLES) {
+    if (stored.get(name) !== counts.get(name)) {
+      throw new Error(
+        `the table ${name} has ${stored.get(name)} rows in the place of ${counts.get(name)}, although all checksums are the same`,
+      );
+    }
+  }
   return {
     events: counts.get("event")!,
     deliveries: counts.get("delivery")!,
