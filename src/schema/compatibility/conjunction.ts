@@ -71,10 +71,10 @@ export class Conjunction {
   }
 
   /** A conjunction for each branch, made when it is needed: there may be hundreds. */
-  *expand(choice: Alternatives, order?: readonly number[]): Generator<Conjunction, void, void> {
+  *expand(choice: Alternatives): Generator<Conjunction, void, void> {
     let made = this.#expanded.get(choice);
     if (made === undefined) this.#expanded.set(choice, (made = []));
-    for (const index of order ?? Array(choice.count).keys()) {
+    for (let index = 0; index < choice.count; index++) {
       yield (made[index] ??= this.with(choice.branch(index), choice));
     }
   }

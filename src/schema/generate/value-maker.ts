@@ -164,28 +164,25 @@ export class ValueMaker {
     fixed: Fixed,
     isFull: boolean,
   ): Generator<unknown[]> {
-    const contained = one.nodes.flatMap(({ contains }) => contains ?? []);
+    // What it must contain comes behind the items that it must have.
+    const contained = one.nodes
+      .flatMap(({ contains }) => contains ?? [])
+      .filter((wanted) => ![...fixed.values()].some((item) => matches(wanted, item)));
     const least = Math.max(minItems, ...[...(fixed.keys() as Iterable<number>)].map((index) => index + 1));
     if (least > MAX_FILLED) return;
     spend(STEPS_PER_LIST + least);
     const places = one.nodes.map(({ tuple }) => tuple?.length ?? 1);
-    const length = isFull ? Math.min(maxItems, Math.max(least, contained.length, ...places)) : least;
+    const most = Math.max(least, fixed.size + contained.length, ...(isFull ? places : []));
+    const length = Math.min(maxItems, most);
     const made: unknown[] = [];
     while (made.length < length) {
       const plain = one.item(made.length);
-      const wanted = contained[made.length];
+      const wanted = contained[made.length - fixed.size];
       const item = wanted === undefined ? plain : plain.with({ nodes: [wanted] });
       const value = fixed.has(made.length) ? fixed.get(made.length) : this.another(item, unique ? made : []);
       // An index that allows no item ends the list.
       if (value === NOT_FOUND && made.length < least) return;
       if (value === NOT_FOUND) break;
-      made.push(value);
-    }
-    for (const wanted of contained) {
-      if (made.some((item) => matches(wanted, item))) continue;
-      const item = one.item(made.length).with({ nodes: [wanted] });
-      const value = this.another(item, unique ? made : []);
-      if (value === NOT_FOUND) return;
       made.push(value);
     }
     yield made;
