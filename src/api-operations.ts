@@ -24,6 +24,7 @@ export const OPERATIONS = {
     revisions: to("GET /v1/actions/:name/revisions", "name", "query"),
     revision: to("GET /v1/actions/:name/revisions/:id", "name", "id"),
     check: to("POST /v1/actions/:name/check", "name", "body", "signal"),
+    validate: to("POST /v1/actions/:name/validate", "name", "body", "signal"),
     sample: to("GET /v1/actions/:name/sample", "name"),
   },
   events: {

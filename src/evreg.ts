@@ -4,6 +4,7 @@ import type {
   ActionSample,
   ActionUpdate,
   NewAction,
+  PayloadVerdict,
   RevisionQuery,
   SchemaCandidate,
   SchemaVerdict,
@@ -40,6 +41,7 @@ import type {
   Health,
 } from "./domain/operations.ts";
 import type { BatchItem } from "./domain/publish-body.ts";
+import type { RawJson } from "./json/raw-json.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResults } from "./domain/pull.ts";
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
 import type {
@@ -175,6 +177,13 @@ export interface ActionsPort {
    * @param signal ends it
    */
   check(name: string, candidate: SchemaCandidate, signal?: AbortSignal): Promise<Answer<SchemaVerdict>>;
+  /**
+   * Whether a payload conforms to the schema in force: what publishing it would find. Stores nothing. Needs `read` or
+   * `publish`. `not_found`; `gone` for a retired action; `malformed`, `invalid` and `too_large` for what is no payload of any
+   * action.
+   * @param signal ends it where the payload takes long to check
+   */
+  validate(name: string, payload: RawJson, signal?: AbortSignal): Promise<Answer<PayloadVerdict>>;
   /**
    * A made-up payload that conforms to the schema in force, the same for the same schema. `not_found`; `invalid` where none was found; `unavailable` when
    * earlier ones take too long.

@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import type { PayloadError } from "../domain/action.ts";
 import { asEvregError, type ErrorDetails, type EvregError, exitCodeFor } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
 import { type Logger, scrub } from "../runtime/logger.ts";
@@ -125,20 +126,14 @@ export function breakDetails({ example, remedy }: { example?: unknown; remedy?: 
   ];
 }
 
-interface BrokenRule {
-  readonly field?: string;
-  readonly message?: string;
-  readonly value?: unknown;
-}
-
 /** The rules that a payload breaks, without the first, which is in the message. */
 function brokenRules({ errors }: ErrorDetails): string[] {
   if (!Array.isArray(errors)) return [];
-  return (errors as readonly BrokenRule[]).slice(1).map(brokenRule);
+  return (errors as readonly Partial<PayloadError>[]).slice(1).map(brokenRule);
 }
 
 /** `total must be a number: "7"` */
-function brokenRule({ field = "", message = "", value }: BrokenRule): string {
+export function brokenRule({ field = "", message = "", value }: Partial<PayloadError>): string {
   const shown = value === null || value === undefined ? "" : `: ${shortDetail(value)}`;
   return `${escapeControl(field === "" ? "it" : field)} ${escapeControl(message)}${shown}`;
 }

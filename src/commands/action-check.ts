@@ -1,7 +1,9 @@
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
 import { counted, escapeControl, someOf } from "../cli/io/text.ts";
-import { breakDetails } from "../cli/report-error.ts";
+import { interruption } from "../cli/io/interruption.ts";
+import { payloadFrom } from "../cli/publish/publish-one.ts";
+import { breakDetails, brokenRule } from "../cli/report-error.ts";
 import { readSchemaSource } from "../cli/schema-file.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { CheckedEvents, CompatibilityMode, SchemaVerdict } from "../domain/action.ts";
@@ -34,6 +36,37 @@ export class ActionsCheck extends TargetCommand {
       return verdictText(verdict, checked);
     });
     return verdict.compatible && (verdict.replay?.failed ?? 0) === 0 ? EXIT.done : EXIT.breaking;
+  }
+}
+
+export class ActionsValidate extends TargetCommand {
+  static override summary = "Check a payload against an action's schema, without publishing it.";
+  static override description =
+    "It tells what publishing the payload would find, and stores nothing. The exit code is 1 when the payload breaks a rule of the schema, and when the action is retired. It takes a token that may read the action, or publish to it.";
+  static override examples = examples("evreg actions validate order.created order-7.json", {
+    "A payload on the command line": `evreg actions validate order.created '{"id": 7}'`,
+    "From another program": "make-order | evreg actions validate order.created -",
+  });
+  static override args = {
+    name: textArg("Name of the action."),
+    payload: textArg("The payload: a file, - for stdin, or a JSON object."),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(ActionsValidate);
+    const payload = await payloadFrom(args.payload);
+    const answer = await this.withTarget(flags, ({ actions }) =>
+      actions.validate(args.name, payload, interruption()),
+    );
+    const { action, revision, valid, errors } = answer.data;
+    await this.outputFor(flags).text(answer, () => {
+      const schema = escapeControl(`the schema of ${action} (revision ${revision})`);
+      const verdict = valid
+        ? `Valid: it conforms to ${schema}.`
+        : `Not valid: it does not conform to ${schema}.`;
+      return [...errors.map(brokenRule), verdict].map((line) => `${line}\n`).join("");
+    });
+    return valid ? EXIT.done : EXIT.failed;
   }
 }
 

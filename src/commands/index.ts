@@ -29,6 +29,7 @@ export const COMMANDS: CommandLoaders = {
   "actions:retire": async () => (await import("./actions.ts")).ActionsRetire,
   "actions:sample": async () => (await import("./actions.ts")).ActionsSample,
   "actions:update": async () => (await import("./actions.ts")).ActionsUpdate,
+  "actions:validate": async () => (await import("./action-check.ts")).ActionsValidate,
   "config:example": async () => (await import("./config.ts")).ConfigExample,
   "config:show": async () => (await import("./config.ts")).ConfigShow,
   "deliveries:get": async () => (await import("./deliveries.ts")).DeliveriesGet,

@@ -2,7 +2,7 @@ import { ACTION } from "../model/action.ts";
 import type { ACTION_ANSWERS } from "../model/action-answers.ts";
 import type { META } from "../model/meta.ts";
 import { type ChangeOf, type NewOf, type RecordOf, bodyOf } from "../model/field.ts";
-import { byApplication, inputSchema, pageLimit, rowid, type ValueOf } from "./request.ts";
+import { type InputSchema, byApplication, inputSchema, pageLimit, rowid, type ValueOf } from "./request.ts";
 
 /** A JSON Schema document of Draft 7. Only objects are taken: `true` as a schema describes nothing. */
 export type Schemata = Readonly<Record<string, unknown>>;
@@ -43,6 +43,11 @@ export interface SchemaVerdict {
   /** `null` unless requested. */
   readonly replay: CheckedEvents | null;
 }
+
+/** Whether publishing a payload would be refused for what is in it. */
+export interface PayloadVerdict extends ValueOf<Answers["PayloadVerdict"]> {}
+
+export type PayloadError = PayloadVerdict["errors"][number];
 
 export interface CheckedEvents extends ValueOf<Answers["CheckedEvents"]> {}
 
@@ -124,6 +129,16 @@ export const SCHEMA_CANDIDATE = inputSchema(
 );
 /** A schema to check without applying it. */
 export type SchemaCandidate = ValueOf<typeof SCHEMA_CANDIDATE>;
+
+/** The body is the payload itself, so that a file can be sent as it is. */
+export const PAYLOAD: InputSchema = {
+  title: "Payload",
+  description: "A payload: any JSON object.",
+  type: "object",
+  properties: {},
+  additionalProperties: true,
+  examples: [{ email: "ada@example.com" }],
+};
 
 export const ACTION_QUERY = inputSchema("ActionQuery", { application: byApplication });
 

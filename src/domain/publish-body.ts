@@ -63,6 +63,11 @@ export function parsePayload(bytes: Uint8Array, limits: PublishLimits): RawJson 
   return payloadOf(bytes, scanned(bytes), limits);
 }
 
+/** Reads a payload in steps, for a large one. */
+export function* payloadSteps(bytes: Uint8Array, limits: PublishLimits): Steps<RawJson> {
+  return payloadOf(bytes, yield* scannedSteps(bytes, {}), limits);
+}
+
 /**
  * A key that makes publishing safe to repeat, from a header or from a body.
  * @throws `invalid` unless it is 1 to 255 printable ASCII characters

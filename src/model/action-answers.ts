@@ -62,6 +62,17 @@ export const ACTION_ANSWERS = {
       description: "The first 100, newest event first.",
     },
   }),
+  PayloadVerdict: record({
+    action: field.text,
+    revision: about(number, "Number of the schema in force, by which it was checked."),
+    valid: { type: "boolean", description: "Whether the payload conforms." },
+    errors: {
+      type: "array",
+      items: record({ field: field.text, message: field.text, value: {} }),
+      description:
+        "The first 20 broken rules, as `details.errors` of a refused event has them; empty if it is valid.",
+    },
+  }),
   ActionSample: record({
     action: field.text,
     revision: number,

@@ -16,10 +16,12 @@ import {
 import { EvregError } from "../domain/error.ts";
 import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
 import type { ActionsPort } from "../evreg.ts";
+import { MAX_FAILURES } from "../schema/limits.ts";
 import type { RevisionSelection } from "../store/catalog.ts";
 import { type Compare, updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
+import { checkNewEvent } from "./publisher.ts";
 import {
   actionOf,
   allOf,
@@ -30,6 +32,8 @@ import {
   omitUndefined,
   pagesOf,
   readBody,
+  shownFailures,
+  takesNoEvents,
 } from "./requests.ts";
 
 /** Schemas read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
@@ -74,7 +78,7 @@ const actionFinder = (store: ServiceContext["store"], access: Access) =>
   );
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, storedEvents, schemaChecks, schemaProducts } = context;
+  const { store, clock, actions, payloads, storedEvents, schemaChecks, schemaProducts } = context;
   const { caller } = access;
 
   const { readable } = actionFinder(store, access);
@@ -142,6 +146,21 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const check = { action: stored.action, schemata, maxEvents: replay };
       const checked = replay === 0 ? null : await storedEvents.check(check, caller, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
+    },
+    async validate(name, payload, signal) {
+      if (!access.allowsSome("publish")) access.requireSome("read");
+      checkNewEvent({ action: name, payload }, context.limits.payloadBytes);
+      const action = actions.get(name) ?? (await actions.load(name));
+      const isVisible =
+        action !== undefined &&
+        (access.allows("read", action.application) || access.allows("publish", action.application));
+      if (!isVisible) throw await missingAction(store.catalog, access, name);
+      if (!action.takesEvents) throw takesNoEvents(name, action);
+      await payloads.pause();
+      const asker = { caller, gone: signal };
+      const failure = await payloads.failureOf(action, payload, asker, MAX_FAILURES);
+      const errors = failure === undefined ? [] : shownFailures(failure);
+      return { data: { action: name, revision: action.revision, valid: failure === undefined, errors } };
     },
     async sample(name) {
       const { action, revision, schemata } = await readable(name);

@@ -1,4 +1,4 @@
-import type { Action } from "../domain/action.ts";
+import type { Action, PayloadError } from "../domain/action.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { type InputSchema, type JsonSchema, malformedField, shown } from "../domain/request.ts";
@@ -248,7 +248,7 @@ export function nonConforming({ action }: NewEvent, { others = [], ...first }: F
 }
 
 /** The first, and those after it that fit into one answer. */
-function shownFailures({ others = [], ...first }: Failure): readonly Failure[] {
+export function shownFailures({ others = [], ...first }: Failure): readonly PayloadError[] {
   const failures = [first, ...others];
   let bytes = 1;
   const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > MAX_FAILURE_BYTES);

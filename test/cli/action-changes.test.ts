@@ -119,3 +119,17 @@ test("a deprecated action is shown and warned about once, can be retired and res
     ["actions deprecate a.old --successor no.such", 3, ""],
   ]);
 });
+
+test("validate takes a file, stdin or the object, and ends with 1 for a payload that breaks rules", async () => {
+  write("payload.json", '{"id": "x"}');
+  write("broken.txt", "id: 7");
+  const valid = "Valid: it conforms to the schema of a.checked (revision 1).\n";
+  const broken =
+    'id must be an integer: "x"\nNot valid: it does not conform to the schema of a.checked (revision 1).\n';
+  await expectEach([
+    ["actions validate a.checked payload.json", 1, broken, ""],
+    ["actions validate a.checked -", 0, valid, undefined, { input: '{"id": 7}' }],
+    ['actions validate a.checked {"id":"x"}', 1, broken, ""],
+    ["actions validate a.checked broken.txt", 1, "", /cannot be read/],
+  ]);
+});

@@ -6,7 +6,10 @@ const { run, runEach } = commandLine(tmpdir(), { EVREG_DATA: "/nonexistent/evreg
 
 const MISTAKES: readonly (readonly [line: string, named: RegExp])[] = [
   ["bogus", /no command "bogus"; there are: actions, .*publish.*evreg --help/s],
-  ["actions remove", /no command "actions remove"; actions has: check, create, deprecate, .*sample, update/],
+  [
+    "actions remove",
+    /no command "actions remove"; actions has: check, create, deprecate, .*update, validate/,
+  ],
   // A verb that other programs have.
   ["subscriptions pause", /did you mean subscriptions update ID --no-active\?/],
   ["--json actions", /"error":"Name the command before its flags/],

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { EvregErrorCode } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import {
   ANY_OBJECT,
   freshName,
@@ -82,6 +83,17 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(errors).toMatchObject([{ index: 0, code: 410, details: { successor: next } }]);
       const atomic = await under.evreg.events.publishBatch([newEvent({}, next), event], { atomic: true });
       expect(atomic.data).toEqual([null, null]);
+    });
+
+    it("refuses to check payloads of an action that takes no events", async () => {
+      const { actions } = under.evreg;
+      await actions.update(old, { retired: true });
+      const refused = await refusal(
+        actions.validate(old, RawJson.fromValue({ email: "ada@example.com" })),
+        "gone",
+      );
+      expect(refused.message).toContain("takes no events any more");
+      await refusal(actions.validate("evreg.subscription.deactivated", RawJson.fromValue({})), "invalid");
     });
 
     it("answers a retry of an event that was accepted before its action was retired", async () => {

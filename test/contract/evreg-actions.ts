@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { SchemaCandidate, Schemata } from "../../src/domain/action.ts";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import type { Scope } from "../../src/domain/token.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import {
   ANY_OBJECT,
   freshName,
@@ -10,6 +11,7 @@ import {
   newSubscription,
   publish,
   refusal,
+  totalOf,
   USER_SCHEMA,
   useSharedEvreg,
   type OpenEvreg,
@@ -327,6 +329,47 @@ export function actionsContract(open: OpenEvreg): void {
       expect((await actions.get(name)).data.revision).toBe(1);
       await refusal(actions.get(unborn), "not_found");
       expect((await subscriptions.list({ action: name })).data).toEqual([]);
+    });
+  });
+  describe("checking a payload", () => {
+    const under = useSharedEvreg(open);
+    let action: string;
+    beforeEach(async () => {
+      action = freshName();
+      await under.evreg.actions.create(newAction({ action }));
+    });
+    const BROKEN = RawJson.fromValue({ name: "", address: { zip: 7 } });
+
+    it("tells what publishing it would find, and stores nothing", async () => {
+      const { actions, events } = under.evreg;
+      const fine = await actions.validate(action, RawJson.fromValue({ email: "ada@example.com" }));
+      expect(fine).toEqual({ data: { action, revision: 1, valid: true, errors: [] } });
+      const { data } = await actions.validate(action, BROKEN);
+      expect(data).toMatchObject({ action, revision: 1, valid: false });
+      expect(data.errors.map(({ field }) => field).toSorted()).toEqual(["address.zip", "email", "name"]);
+      const refused = await refusal(events.publish({ action, payload: BROKEN }), "invalid");
+      expect(refused.details["errors"]).toEqual(data.errors);
+      expect(await totalOf(under.evreg, action)).toBe(0);
+    });
+
+    it("refuses what is no payload of any action, and an action that is not there", async () => {
+      const { actions } = under.evreg;
+      await refusal(actions.validate(action, RawJson.fromText("[]")), "invalid");
+      await refusal(actions.validate(action, RawJson.fromText('{"a":1,"a":2}')), "malformed");
+      const large = RawJson.fromValue({ email: "x".repeat(1024 * 1024) });
+      await refusal(actions.validate(action, large), "too_large");
+      await refusal(actions.validate("nobody", BROKEN), "not_found");
+    });
+
+    it("takes the right to read the action or to publish to it", async () => {
+      for (const scope of ["read:crm", "publish:crm", "admin"] as const) {
+        const { actions } = await under.as([scope]);
+        expect((await actions.validate(action, BROKEN)).data.valid, scope).toBe(false);
+      }
+      const elsewhere = await under.as(["read:shop", "publish:shop"]);
+      await refusal(elsewhere.actions.validate(action, BROKEN), "not_found");
+      const writer = await under.as(["write"]);
+      await refusal(writer.actions.validate(action, BROKEN), "forbidden");
     });
   });
 }

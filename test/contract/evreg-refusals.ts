@@ -95,10 +95,7 @@ function refusedBy(calls: Call | readonly Call[], refusals: readonly Refusal[]):
 const SECRET = "credential";
 const BAD_HEADERS = [
   7,
-  `${SECRET}\r\nHost: b`,
-  ` ${SECRET}`,
-  `${SECRET}ä`,
-  `${SECRET}\t`,
+  ...[`${SECRET}\r\nHost: b`, ` ${SECRET}`, `${SECRET} `, `${SECRET}\0`, `${SECRET}ä`, `${SECRET}\t`],
   SECRET.repeat(200),
   [SECRET],
 ];

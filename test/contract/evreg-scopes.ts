@@ -95,6 +95,7 @@ const CALLS = ROWS.map(([scope, name, call, record]) => ({ scope, name, call, re
 /** What further calls are asked of a record. */
 const OTHER_CALLS: readonly (readonly [Call, Named])[] = [
   [(e, number) => e.actions.revision("crm.a", number), SUBSCRIPTION],
+  [(e, name) => e.actions.validate(name, newEvent().payload), ACTION],
   [(e, id) => e.subscriptions.test(id, newEvent()), SUBSCRIPTION],
   [(e, id) => e.subscriptions.claim(id), SUBSCRIPTION],
   [(e, id) => e.tokens.revoke(id), SUBSCRIPTION],

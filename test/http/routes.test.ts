@@ -95,6 +95,7 @@ const ROWS: readonly Row[] = [
   ["DELETE /v1/subscriptions/1", undefined, 200, { data: { rowid: 1 } }],
   ["DELETE /v1/subscriptions/1", undefined, 404],
 
+  ["POST /v1/actions/a.b/validate", [], 422],
   ["PUT /v1/actions/a.b", { retired: true }, 200],
   ["POST /v1/events", EVENT, 410, { details: { field: "action", value: "a.b", successor: null } }],
   ["POST /v1/tokens", { name: "t", scopes: ["read", "all"] }, 422, { details: SCOPES }],

@@ -3,9 +3,12 @@ import {
   ACTION_UPDATE,
   ACTION_UPDATE_QUERY,
   NEW_ACTION,
+  PAYLOAD,
   REVISION_QUERY,
   SCHEMA_CANDIDATE,
 } from "../../domain/action.ts";
+import { payloadSteps } from "../../domain/publish-body.ts";
+import { eventLoop } from "../../runtime/yielding.ts";
 import { META } from "../../model/meta.ts";
 import { many, one, operation, type Route, SCHEMA_BODY_MAX_BYTES } from "./route.ts";
 
@@ -57,6 +60,15 @@ export const ACTION_ROUTES: readonly Route[] = [
     body: SCHEMA_CANDIDATE,
     answer: ["The verdict.", one("SchemaVerdict")],
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
+  }),
+  operation("actions.validate", "validatePayload", "Check a payload by an action's schema", {
+    description:
+      "Stores nothing. The body is the payload itself, without a member `payload` around it. A payload that breaks rules is answered with 200 as well: `valid` tells. An action that takes no events, such as a retired one, is refused as publishing to it is. A token with the scope `publish` is enough too.",
+    scope: "read",
+    body: PAYLOAD,
+    readPayload: (bytes, limits) => eventLoop.run(payloadSteps(bytes, limits)),
+    answer: ["The verdict.", one("PayloadVerdict")],
+    failures: [410],
   }),
   operation("actions.sample", "sampleAction", "Make up a payload that conforms to an action's schema", {
     description:

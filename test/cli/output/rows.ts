@@ -80,6 +80,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   "actions:retire": { ok: (_, run) => `order.changed${run}`, missing: NAME },
   "actions:sample": { ok: () => "order.created", missing: NAME },
   "actions:update": { ok: (_, run) => `order.changed${run} --mode none`, missing: `${NAME} --mode none` },
+  "actions:validate": { ok: () => 'order.created {"id":1}', missing: `${NAME} {}` },
   "config:example": { ok: () => "", missing: null, varies: "lines", isText: true, place: "none" },
   "config:show": { ok: () => "", missing: null, varies: "values" },
   "deliveries:get": { ok: ({ found }) => `${found.quiet.delivery}`, missing: ID },
