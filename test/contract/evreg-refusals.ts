@@ -95,7 +95,12 @@ function refusedBy(calls: Call | readonly Call[], refusals: readonly Refusal[]):
 const SECRET = "credential";
 const BAD_HEADERS = [
   7,
-  ...[`${SECRET}\r\nHost: b`, ` ${SECRET}`, `${SECRET} `, `${SECRET}\0`, `${SECRET}ä`, `${SECRET}\t`],
+  `${SECRET}\r\nHost: b`,
+  ` ${SECRET}`,
+  `${SECRET} `,
+  `${SECRET}\0`,
+  `${SECRET}ä`,
+  `${SECRET}\t`,
   SECRET.repeat(200),
   [SECRET],
 ];
