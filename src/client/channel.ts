@@ -123,7 +123,7 @@ export function createChannel(options: ChannelOptions): Channel {
       }
       const { status } = received;
       if ((status >= 200 && status < 300) || also.includes(status)) return received;
-      throw failureOf(received, options, path);
+      throw failureOf(received);
     },
     async open(path, signal, { query, headers: more = {}, silenceMs } = {}) {
       const url = `${origin}${basePath}${path}`;
@@ -142,7 +142,7 @@ export function createChannel(options: ChannelOptions): Channel {
       } catch (error) {
         throw unreachable(error, { ...options, method: "GET", timeoutMs: LONG_ANSWER_MS });
       }
-      throw failureOf(refused, options, path);
+      throw failureOf(refused);
     },
     close: () => (closed ??= Promise.all([agent.close(), longAgent.destroy()]).then(() => undefined)),
   };
@@ -218,23 +218,8 @@ function withRetryAfter(error: EvregError, headers: Received["headers"]): EvregE
   return error;
 }
 
-function failureOf(received: Received, to: ServerAddress, path: string): EvregError {
-  const refused = refusal(received);
-  return refused === undefined ? foreignAnswer(received) : withAdvice(refused, to, path);
-}
-
-/**
- * Adds what to do about the address where evreg says that it has no such route and was asked for `/v1` twice over. A proxy
- * may well have a `/v1` of its own in front, so what evreg says it saw decides.
- */
-function withAdvice(error: EvregError, { origin, basePath }: ServerAddress, path: string): EvregError {
-  if (error.details["path"] !== `/v1${path}` || !basePath.endsWith("/v1")) return error;
-  const right = `${origin}${basePath.slice(0, -"/v1".length)}`;
-  return new EvregError(
-    "unreachable",
-    `The address ${origin}${basePath} ends in /v1, which is added to it anyway. Leave that off: ${right}`,
-    { url: right },
-  );
+function failureOf(received: Received): EvregError {
+  return refusal(received) ?? foreignAnswer(received);
 }
 
 /** Something answered, but not evreg: a proxy, another program, a login page. */

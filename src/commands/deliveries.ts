@@ -16,6 +16,7 @@ import { REPLAY_STATUSES } from "../model/replay.ts";
 export const DeliveriesList = listCommand(DELIVERIES, {
   summary: "List deliveries, newest first.",
   examples: examples("evreg deliveries", {
+    "Where one event went": "evreg deliveries --event 42",
     "Those of the last hour that failed for good": "evreg deliveries --status failed --from 1h",
     "What a subscription's filter stopped":
       "evreg deliveries --subscription billing/invoices --status filtered",

@@ -1,13 +1,12 @@
 import { Flags } from "@oclif/core";
-import { TargetCommand, examples } from "../cli/base-command.ts";
-import { choiceFlag, numberFlag, rangeFlags, rowidArg, textFlag } from "../cli/flags.ts";
+import { examples } from "../cli/base-command.ts";
+import { choiceFlag, numberFlag, rangeFlags, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { whereSchema } from "../cli/schema-file.ts";
 import { EVENT_LIMITS, type PageMeta } from "../domain/event.ts";
-import { DELIVERIES } from "../cli/views/deliveries.ts";
 import { EVENTS, LIST_WITH_DELIVERIES } from "../cli/views/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
@@ -67,23 +66,7 @@ function warn({ damaged = [], warnings = [] }: Partial<PageMeta>, isFirst: boole
 
 export const EventsGet = recordCommand(EVENTS, "get", {
   summary: "Show one event with its payload, as it was published.",
-  examples: ["evreg events get 42", "evreg events get 42 --json"],
+  examples: examples("evreg events get 42", {
+    "Where it went": "evreg deliveries --event 42",
+  }),
 });
-
-export class EventsDeliveries extends TargetCommand {
-  static override summary = "Show where one event went: its delivery to each subscription.";
-  static override examples = examples("evreg events deliveries 42", {
-    "One delivery with each of its attempts": "evreg deliveries get 7",
-  });
-  static override args = { id: rowidArg("event") };
-
-  async run(): Promise<void> {
-    const { args, flags } = await this.parse(EventsDeliveries);
-    const answer = await this.withTarget(flags, (evreg) => evreg.events.deliveries(args.id));
-    await this.outputFor(flags).list(
-      answer,
-      DELIVERIES.list,
-      `No delivery of event ${args.id} to be seen: its action had no active subscription when it was published, or none that this token may read.`,
-    );
-  }
-}

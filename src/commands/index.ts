@@ -37,7 +37,6 @@ export const COMMANDS: CommandLoaders = {
   "deliveries:retry": async () => (await import("./deliveries.ts")).DeliveriesRetry,
   "deliveries:skip": async () => (await import("./deliveries.ts")).DeliveriesSkip,
   "deliveries:tail": async () => (await import("./tail.ts")).DeliveriesTail,
-  "events:deliveries": async () => (await import("./events.ts")).EventsDeliveries,
   "events:get": async () => (await import("./events.ts")).EventsGet,
   "events:list": async () => (await import("./events.ts")).EventsList,
   "events:tail": async () => (await import("./tail.ts")).EventsTail,

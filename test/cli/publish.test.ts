@@ -130,7 +130,7 @@ test("--wait ends when only held deliveries remain, and prints how to resume the
 test("--wait ends at its time limit, and with 130 at an interruption; the event is published either way", async () => {
   const before = await total("stuck");
   const late =
-    /^(?!.*Failed).*^Timed out after 0 s \([^\n]* so far\)\. A running server goes on with them\. [^\n]* evreg events deliveries \d+$/ms;
+    /^(?!.*Failed).*^Timed out after 0 s \([^\n]* so far\)\. A running server goes on with them\. [^\n]* evreg deliveries list --event \d+$/ms;
   await expectEach([
     ['publish stuck {"id":1} --wait --timeout 0', 1, undefined, late],
     ['publish stuck {"id":1} --wait --timeout 0 --json', 1, /"meta":\{"outcome":"timeout"/],
@@ -147,7 +147,7 @@ test("--wait ends at its time limit, and with 130 at an interruption; the event 
   const { code, stderr } = await waiting.ended;
   expect(code).toBe(130);
   expect(stderr).toMatch(
-    /Interrupted\. Event (\d+) is published all the same\. See how it goes on: evreg events deliveries \1\n$/,
+    /Interrupted\. Event (\d+) is published all the same\. See how it goes on: evreg deliveries list --event \1\n$/,
   );
 });
 

@@ -77,7 +77,7 @@ test("with --wait, a token that may only publish publishes, and only the wait fa
   const env = { EVREG_TOKEN: String(narrow["token"]) };
   const line = `publish on.server {} --wait --json --url ${served.server.url}`;
   const told =
-    /^Event (\d+) is published, so do not publish it again; .*needs the scope read.* evreg events deliveries \1 --url /;
+    /^Event (\d+) is published, so do not publish it again; .*needs the scope read.* evreg deliveries list --event \1 --url /;
   // Not 4: a script would take that for a publish that was refused, and try again.
   await expectEach([[line, 1, /"meta":\{"outcome":"unknown"\}\}\n$/, told, { env }]]);
 });

@@ -47,7 +47,7 @@ function flagsOf(id: string): Set<string> {
   return flags;
 }
 
-/** The command that the first words name, longest first: `events deliveries 1` is not `events`. */
+/** The command that the first words name, longest first: `events get 1` is not `events`. */
 function idOf({ words }: ShownCommand): string | undefined {
   for (const count of [2, 1]) {
     const name = words.slice(0, count).join(":");

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Delivery, isFinal } from "../../domain/delivery.ts";
 import { asEvregError, EvregError } from "../../domain/error.ts";
 import { type DeprecatedMeta, type Event, EVENT_LIMITS, type NewEvent } from "../../domain/event.ts";
@@ -14,7 +15,6 @@ import { DELIVERIES, subscriptionOf } from "../views/deliveries.ts";
 import { PUBLISHED_RECORD } from "../views/events.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { EXIT } from "../usage-errors.ts";
-import { poll, type Polled } from "./wait.ts";
 
 interface PublishOptions {
   readonly wait: boolean;
@@ -65,18 +65,27 @@ async function printEvent(
  */
 type PublishOutcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none" | "unknown";
 
+/** Polls soon at first, then about once a second. */
+const FIRST_POLL_MS = 25;
+const MAX_POLL_MS = 1_000;
+const POLL_BACKOFF = 1.6;
 /** A shorter wait is nothing to speak of. */
 const NOTED_AFTER_MS = 1_000;
 
+/** What was read last, and why nothing is waited for any more. */
+interface Waited {
+  readonly deliveries: readonly Delivery[];
+  readonly end: "over" | "timeout" | "interrupted";
+}
+
 async function waitAndReport(evreg: Evreg, event: Event, options: PublishOptions): Promise<number> {
-  const { timeoutS } = options;
+  const { timeoutS = Infinity } = options;
   const signal = interruption();
   const published = `Event ${event.rowid} is published`;
   const line = await progressBar("{text}", { text: published });
   const startedMs = performance.now();
   let isNoted = false;
-  const read = async (): Promise<readonly Delivery[]> => (await evreg.events.deliveries(event.rowid)).data;
-  const waiting = (deliveries: readonly Delivery[]): void => {
+  const show = (deliveries: readonly Delivery[]): void => {
     // A program needs it, too: the number must not be lost with a command that is killed while it waits.
     if (!isNoted && performance.now() - startedMs >= NOTED_AFTER_MS) {
       line.log(`${published}; waiting for its deliveries.`);
@@ -91,14 +100,24 @@ async function waitAndReport(evreg: Evreg, event: Event, options: PublishOptions
     isFinal(status) || status === "delivering" || status === "held" || !pulled.has(id);
   const isOver = (deliveries: readonly Delivery[]): boolean =>
     deliveries.filter(isAwaited).every(({ status }) => isFinal(status) || status === "held");
-  const timeoutMs = timeoutS === undefined ? undefined : timeoutS * 1_000;
-  let polled: Polled<readonly Delivery[]>;
+  const wait = async (): Promise<Waited> => {
+    for (let waitMs = FIRST_POLL_MS; ; waitMs = Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF)) {
+      const { data: deliveries } = await evreg.events.deliveries(event.rowid);
+      if (isOver(deliveries)) return { deliveries, end: "over" };
+      const remainingMs = startedMs + timeoutS * 1_000 - performance.now();
+      if (remainingMs <= 0) return { deliveries, end: "timeout" };
+      show(deliveries);
+      const isInterrupted = await sleep(Math.min(waitMs, remainingMs), false, { signal }).catch(() => true);
+      if (isInterrupted) return { deliveries, end: "interrupted" };
+    }
+  };
+  let waited: Waited;
   try {
-    polled = await poll(read, isOver, { signal, timeoutMs, waiting }).finally(() => line.stop());
+    waited = await wait().finally(() => line.stop());
   } catch (error) {
     return reportUnknown(error, event, options.output);
   }
-  return reportOutcome(polled, isAwaited, event, options);
+  return reportOutcome(waited, isAwaited, event, options);
 }
 
 /**
@@ -109,7 +128,7 @@ async function reportUnknown(failure: unknown, event: Event, output: Output): Pr
   await printEvent(event, output, { outcome: "unknown" });
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
-  const look = `Look at them later: ${nextCommand(`events deliveries ${event.rowid}`)}`;
+  const look = `Look at them later: ${nextCommand(`deliveries list --event ${event.rowid}`)}`;
   note(
     `Event ${event.rowid} is published, so do not publish it again; only the deliveries cannot be followed: ${escapeControl(error.message)} ${look}`,
   );
@@ -121,7 +140,7 @@ const NO_DELIVERY_SEEN =
   "No delivery to show: the action had no active subscription, or none that this token may read.";
 
 async function reportOutcome(
-  { last: deliveries, end }: Polled<readonly Delivery[]>,
+  { deliveries, end }: Waited,
   isAwaited: (delivery: Delivery) => boolean,
   event: Event,
   options: PublishOptions,
@@ -140,7 +159,7 @@ async function reportOutcome(
       );
     }
   }
-  const later = `See how it goes on: ${nextCommand(`events deliveries ${event.rowid}`)}`;
+  const later = `See how it goes on: ${nextCommand(`deliveries list --event ${event.rowid}`)}`;
   switch (outcome) {
     case "none":
     case "delivered":

@@ -87,7 +87,6 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   "deliveries:list": { ok: ({ found }) => `--event ${found.quiet.event}`, missing: null },
   "deliveries:retry": { ok: ({ found }, run) => `${found.failed[run]}`, missing: ID },
   "deliveries:skip": { ok: ({ found }, run) => `${found.waiting[run]}`, missing: ID },
-  "events:deliveries": { ok: ({ found }) => `${found.quiet.event}`, missing: ID },
   "events:get": { ok: () => "1", missing: ID },
   "events:list": { ok: () => "--action order.created", missing: null },
   "replays:cancel": { ok: ({ found }, run) => `${found.replays[run]}`, missing: ID },
