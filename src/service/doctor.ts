@@ -130,7 +130,7 @@ function encryptionFinding({ encrypts }: DoctorInput): Finding {
   );
 }
 
-/** Made for a day at most, as for a browser: nobody waits for another. */
+/** Made for a day at most, as for one job: nobody waits for another. */
 function isShortLived(token: Token): boolean {
   return tokenEndMs(token) - Date.parse(token.timestamped) <= DAY_MS;
 }

@@ -87,11 +87,6 @@ export async function send<T, M = AnyMeta>(
   }
 }
 
-/** A failure as an `ApiError`. */
-export function asApiError(error: unknown): ApiError {
-  return error instanceof ApiError ? error : new ApiError(0, String(error));
-}
-
 /** What a failed answer says. */
 function errorOf(response: Response, text: string): ApiError {
   try {
@@ -240,7 +235,7 @@ export function useResource<T, M = AnyMeta>(
 
 /** A failure as an `ApiError`, with what it means for all of the page: signed out, or not connected. */
 export function noted(error: unknown): ApiError {
-  const failure = asApiError(error);
+  const failure = error instanceof ApiError ? error : new ApiError(0, String(error));
   if (failure.status === 0) noteConnection(false);
   if (failure.status === 401) {
     loseSession();

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Identity } from "../../domain/token.ts";
 import { dropDrafts, hasDrafts } from "../api/drafts.ts";
-import { ApiError, asApiError, askJson } from "../api/resource.ts";
-import { endSession, identity, keepSession, loseSession, readSessionEnd } from "../api/session.ts";
+import { ApiError, askJson, noted } from "../api/resource.ts";
+import { endSession, identity, keepSession, readSessionEnd } from "../api/session.ts";
 import { Command } from "../parts/copy.tsx";
 import { EXACT, Form } from "../parts/form.tsx";
 import { Button } from "../parts/layout.tsx";
@@ -26,9 +26,7 @@ async function whoIs(token?: string): Promise<ApiError | undefined> {
     identity.value = data;
     return undefined;
   } catch (error) {
-    const failure = asApiError(error);
-    if (failure.status === 401 && token === undefined) loseSession();
-    return failure;
+    return noted(error);
   }
 }
 
