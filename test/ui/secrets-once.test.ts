@@ -93,7 +93,7 @@ test("a button that does nothing looks like that, also under the pointer", async
   const disabled = await colour();
   await button.hover({ force: true });
   expect(await colour()).toBe(disabled);
-  await page.getByLabel("all revisions").check();
+  await page.getByRole("radio", { name: /consumer/ }).check();
   await expect.poll(colour).not.toBe(disabled);
   await turnTo(page, "#/subscriptions/1");
   await more(page).click();
