@@ -103,8 +103,6 @@ type SentClaim = Pick<Claim, "event" | "subscription" | "attempt">;
 export class RequestBuilder {
   /** The version of evreg, for `User-Agent`. */
   readonly #version: string;
-  /** The body that was made last: an event that goes to many has one for all. */
-  #last: { readonly eventId: number; readonly attempt: number; readonly body: Buffer } | undefined;
 
   constructor(version: string) {
     this.#version = version;
@@ -116,16 +114,11 @@ export class RequestBuilder {
    */
   build(claim: SentClaim, nowMs: number, webhookId?: string): SignedRequest | AttemptErrorCode {
     const { event, subscription, attempt } = claim;
-    const { eventId, payload } = event;
+    const { payload } = event;
     const { secret } = subscription;
     if (secret === undefined) return "secret_unreadable";
     if (payload === undefined) return "event_damaged";
-    let body = this.#last?.body;
-    if (body === undefined || this.#last?.eventId !== eventId || this.#last.attempt !== attempt) {
-      body = bodyOf(event, payload, attempt);
-      // Tests of handlers have all the same number.
-      this.#last = webhookId === undefined ? { eventId, attempt, body } : undefined;
-    }
+    const body = bodyOf(event, payload, attempt);
     return { headers: this.#headersOf(claim, secret, body, nowMs, webhookId), body };
   }
 

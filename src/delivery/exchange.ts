@@ -18,8 +18,6 @@ export interface SendResult extends Pick<
 
 /** Up to here the rest of an answer is read and dropped, which is cheaper than a new connection. */
 const MAX_READ_BYTES = 16 * 1_024;
-/** 1xx answers before the real one. */
-const MAX_INFORMATIONAL = 16;
 
 /**
  * One request and its answer. It ends when the answer is complete, or enough of it was read. It can be aborted at any time, also
@@ -30,7 +28,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #connection: HandlerConnection;
   readonly #chunks: Buffer[] = [];
   #readBytes = 0;
-  #informational = 0;
   #answer: { readonly statusCode: number; readonly headers: IncomingHttpHeaders } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   /** The times of the connection, where it was made for this request. */
@@ -64,11 +61,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     statusCode: number,
     headers: IncomingHttpHeaders,
   ): void {
-    if (statusCode < 200) {
-      this.#informational += 1;
-      if (this.#informational > MAX_INFORMATIONAL) this.abort("protocol_error");
-      return;
-    }
+    // Of 1xx answers before the real one come no more than `MAX_EXCHANGE_BYTES`.
+    if (statusCode < 200) return;
     if (this.#timing !== undefined) {
       this.#timing = { ...this.#timing, firstByteMs: performance.now() - this.#writtenAtMs };
     }

@@ -40,16 +40,11 @@ interface DnsAnswer {
  */
 export class HostNames {
   readonly #options: HostNamesOptions;
-  readonly #hosts: () => Promise<ReturnType<typeof parseHosts>>;
-  readonly #searchList: () => Promise<ReturnType<typeof parseSearchList>>;
   /** Those of the look-ups under way. */
   readonly #resolvers = new Set<Resolver>();
 
   constructor(options: HostNamesOptions) {
-    const { clock, hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = options;
     this.#options = options;
-    this.#hosts = cachedFile(clock, hostsFile, parseHosts);
-    this.#searchList = cachedFile(clock, resolverFile, parseSearchList);
   }
 
   /** Finds every address of a host name, or rejects with an error whose `syscall` is `getaddrinfo`, as `dns.lookup` does. */
@@ -80,12 +75,13 @@ export class HostNames {
   }
 
   async #find(hostname: string, resolver: Resolver, over: AbortSignal): Promise<readonly string[]> {
+    const { hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = this.#options;
     const plain = hostname.toLowerCase().replace(/\.$/, "");
-    const listed = (await this.#hosts()).get(plain);
+    const listed = parseHosts(await textOf(hostsFile)).get(plain);
     if (listed !== undefined) return listed;
     if (isLocalhost(plain)) return ["127.0.0.1", "::1"];
     let failure: unknown;
-    for (const name of candidateNames(hostname, await this.#searchList())) {
+    for (const name of candidateNames(hostname, parseSearchList(await textOf(resolverFile)))) {
       if (over.aborted) break;
       try {
         return await this.#query(name, resolver);
@@ -200,23 +196,7 @@ function candidateNames(hostname: string, { domains, ndots }: SearchList): reado
   return dots >= ndots ? [hostname, ...completed] : [...completed, hostname];
 }
 
-/** A file is read again after so long. */
-const READ_AFTER_MS = 5_000;
-
-/** Reads the parsed content of a small text file of the system. One that cannot be read counts as empty. */
-function cachedFile<T>(clock: Clock, path: string, parse: (text: string) => T): () => Promise<T> {
-  let content: Promise<T> | undefined;
-  let readAtMs = -Infinity;
-
-  async function read(): Promise<T> {
-    const text = await readFile(path, "utf8").catch(() => "");
-    return parse(text);
-  }
-
-  return () => {
-    const nowMs = clock.monotonicMs();
-    if (content !== undefined && nowMs - readAtMs < READ_AFTER_MS) return content;
-    readAtMs = nowMs;
-    return (content = read());
-  };
+/** A small text file of the system; one that cannot be read counts as empty. */
+function textOf(path: string): Promise<string> {
+  return readFile(path, "utf8").catch(() => "");
 }

@@ -138,15 +138,12 @@ describe("the hosts file", () => {
     expect(server.questions.every((question) => question.endsWith(" x"))).toBe(true);
   });
 
-  it("is read again when it has changed", async () => {
+  it("is read for each look-up", async () => {
     await hosts("10.0.0.1 app\n");
     expect(await lookUp("app")).toEqual(["10.0.0.1"]);
     await hosts("10.0.0.22 app\n");
-    expect(await lookUp("app")).toEqual(["10.0.0.1"]);
-    await clock.advance(5_000);
     expect(await lookUp("app")).toEqual(["10.0.0.22"]);
     await rm(join(folder, "hosts"));
-    await clock.advance(5_000);
     expect(await lookUp("app")).toBe("ENOTFOUND");
   });
 });
@@ -167,7 +164,6 @@ describe("the search list", () => {
     expect(await lookUp("app.two")).toEqual(["10.0.0.2"]);
     expect(asked()).toEqual(["A app.two.test"]);
     await resolver("search test # one dot is enough\n");
-    await clock.advance(5_000);
     expect(await lookUp("app.two")).toEqual(["10.0.0.2"]);
     expect(asked().slice(1)).toEqual(["A app.two", "A app.two.test"]);
   });
