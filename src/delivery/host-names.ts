@@ -169,7 +169,7 @@ const RESOLVER_FILE = "/etc/resolv.conf";
 const MAX_DOMAINS = 6;
 const MAX_NDOTS = 15;
 
-export function parseSearchList(text: string): SearchList {
+function parseSearchList(text: string): SearchList {
   let domains: readonly string[] = [];
   let ndots = 1;
   for (const line of text.split("\n")) {
