@@ -142,7 +142,7 @@ const HOSTS_FILE =
   process.platform === "win32" ? String.raw`C:\Windows\System32\drivers\etc\hosts` : "/etc/hosts";
 
 /** Addresses by name, in lower case, of a text in the form of `/etc/hosts`. */
-export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
+function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const addresses = new Map<string, string[]>();
   for (const line of text.split("\n")) {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
