@@ -23,8 +23,6 @@ export const SUBSCRIPTION_LIMITS = {
   waitMaxMs: 7 * DAY_MS,
   overlapDefaultMs: DAY_MS,
   overlapMaxMs: 30 * DAY_MS,
-  /** More blocked keys are not counted. */
-  blockedKeys: 1_000,
 } as const;
 
 const TIMEOUT_RANGE = { minimum: 100, maximum: SUBSCRIPTION_LIMITS.timeoutMaxMs } as const;
@@ -156,12 +154,6 @@ export const SUBSCRIPTION = {
     about:
       "Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries, and attempts go on. `null` if none does.",
     title: "Blocked by",
-  },
-  blocked_keys: {
-    answer: { type: ["integer", "null"], minimum: 0 },
-    about:
-      "Number of blocked keys of one that is ordered by key, `null` for any other. 1,000 stands for at least so many.",
-    title: "Blocked keys",
   },
   last_claim_at: {
     answer: field.nullableTimestamp,

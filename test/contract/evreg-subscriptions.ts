@@ -99,7 +99,6 @@ export function subscriptionsContract(open: OpenEvreg): void {
         failing_since: null,
         slowed_until: null,
         blocked_by: null,
-        blocked_keys: null,
         last_claim_at: null,
         ...NO_SETTINGS,
         timestamped: "2026-01-01T00:00:00.000Z",

@@ -28,7 +28,6 @@ const STORED: ReadSubscription = {
   failing_since: null,
   slowed_until: null,
   blocked_by: null,
-  blocked_keys: null,
   last_claim_at: null,
   filter: {},
   exactText: '{"properties":{"id":{"const":12345678901234567890}}}',

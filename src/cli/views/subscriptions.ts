@@ -6,7 +6,7 @@ import type { HandlerTest } from "../../domain/webhook.ts";
 import type { Attention } from "../../domain/operations.ts";
 import type { Subscription, SubscriptionWithSecret } from "../../domain/subscription.ts";
 import { HEADER_LINES } from "../../model/value-kinds.ts";
-import { SUBSCRIPTION, SUBSCRIPTION_LIMITS } from "../../model/subscription.ts";
+import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { subscriptionOf } from "./deliveries.ts";
 import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 
@@ -35,7 +35,6 @@ const SHOWN: ShownMembers<Subscription> = {
   previous_secret_until: ({ previous_secret_until: until }) =>
     until === null ? undefined : `valid until ${until}`,
   blocked_by: blockOf,
-  blocked_keys: blockedKeys,
 };
 
 const LINES = linesOf(SUBSCRIPTION, SHOWN);
@@ -144,10 +143,4 @@ function orderOf({ ordered, on_exhausted: exhausted }: Subscription): string | u
   if (ordered === false) return undefined;
   const by = ordered === true ? "yes" : `by ${ordered.key}`;
   return exhausted === "skip" ? `${by}, past those that fail for good` : `${by}, none is passed over`;
-}
-
-function blockedKeys({ blocked_keys: keys }: Subscription): string | undefined {
-  if (keys === null || keys === 0) return undefined;
-  const { blockedKeys: most } = SUBSCRIPTION_LIMITS;
-  return keys < most ? String(keys) : `${most} or more`;
 }

@@ -117,9 +117,9 @@ get the first of each key side by side, and the next when its result is stored
   deliver 3; claim 5
 keep a failed one before the others of its key, and hold up no other key
   publish a b a b; claim 1 2; fail 1 for 1h; deliver 2; claim 4; deliver 4; wait 1h; drain 1 3
-block a key whose delivery has used up its retries, and show how many are blocked
+block a key whose delivery has used up its retries, and show the first
   retries 0; publish a b a b c; claim 1 2 5; fail 1 2 for 1h; deliver 5; claim nothing; slowed nothing
-  blocked by 1; keys 2; backlog waiting 2 blocked 2; skip 1; blocked by 2; keys 1; claim 3
+  blocked by 1; backlog waiting 2 blocked 2; skip 1; blocked by 2; claim 3
 put replayed events before later ones of their key, behind what a person requested
   exhausted skip; retries 0; pause; publish a b; resume; publish a a a; claim 3; deliver 3; claim 4
   replay missed 2; retry 3; deliver 4; claim 2 3; deliver 2 3; drain 1 5

@@ -362,8 +362,6 @@ export class Story {
         const [number] = numbersIn(rest);
         return [(await found()).blocked_by, number === undefined ? null : await this.#deliveryOf(number)];
       }
-      case "keys":
-        return [(await found()).blocked_keys, Number(word)];
       case "slowed":
         return [(await found()).slowed_until, inTime(word)];
       case "failing":

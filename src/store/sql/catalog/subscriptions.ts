@@ -18,7 +18,7 @@ import {
 } from "../../../domain/subscription-settings.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { endRunning } from "../history/replays.ts";
-import { BLOCKED_BY, BLOCKED_KEYS } from "../queue/key-order.ts";
+import { BLOCKED_BY } from "../queue/key-order.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import {
   insertNumbered,
@@ -207,7 +207,7 @@ const SELECT_SUBSCRIPTION = `
     iif(s.mode = 'push', s.handler, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, coalesce(k.bearer, 'secret') AS bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
     s.slowed_until_ms AS slowed_until,
-    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEYS} AS blocked_keys, s.last_claim_ms AS last_claim_at, s.settings, s.created_ms AS timestamped
+    ${BLOCKED_BY} AS blocked_by, s.last_claim_ms AS last_claim_at, s.settings, s.created_ms AS timestamped
   FROM subscription s LEFT JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE`;
 

@@ -1,6 +1,5 @@
 import { orderKeysOf, WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { pointerSteps } from "../../../json/field-path.ts";
-import { SUBSCRIPTION_LIMITS } from "../../../model/subscription.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { loadPayloads, PAYLOAD_COLUMNS, type PayloadRequest } from "../events/payloads.ts";
 import type { Sql } from "../sql.ts";
@@ -185,13 +184,9 @@ export const FAILING = "delivery AS f INDEXED BY delivery_key_failing";
 export const IS_EXHAUSTED = `f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL
   AND f.failures > 0 AND f.failures > s.max_retries`;
 
-/** SQL that follows `SELECT`: so many of them at most. */
-const SOME_EXHAUSTED = `FROM (SELECT f.rowid AS id FROM ${FAILING} WHERE ${IS_EXHAUSTED} LIMIT ${SUBSCRIPTION_LIMITS.blockedKeys}) AS blocked`;
-
 /** SQL that says whether the subscription `s` waits for a person where a delivery has used up its retries. */
 export const BLOCKS = `(s.order_key IS NOT NULL AND coalesce(${settingOf("on_exhausted")}, '') = 'block')`;
 
-/** SQL of the first delivery that the subscription `s` blocks for. */
-export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) ${SOME_EXHAUSTED}), NULL)`;
-/** SQL of how many keys the subscription `s` blocks for; `NULL` where it has none, or one for all. */
-export const BLOCKED_KEYS = `iif(s.order_key <> '${WHOLE_ORDER}', iif(${BLOCKS}, (SELECT count(*) ${SOME_EXHAUSTED}), 0), NULL)`;
+/** SQL of the first delivery that the subscription `s` blocks for; of very many keys, the first of some. */
+export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) FROM
+  (SELECT f.rowid AS id FROM ${FAILING} WHERE ${IS_EXHAUSTED} LIMIT 1000) AS blocked), NULL)`;

@@ -58,7 +58,7 @@ export function DeliveryDetail(props: {
             <Say state="blocked" title="It blocks the deliveries behind it">
               It has used up its retries and is tried on. <SubscriptionLink of={delivery} /> is ordered: the
               others
-              {subscription.blocked_keys === null ? "" : " of its key"} wait until it is delivered or given
+              {typeof subscription.ordered === "object" && " of its key"} wait until it is delivered or given
               up.
             </Say>
           )}
