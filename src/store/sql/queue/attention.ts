@@ -20,13 +20,11 @@ import { DELIVERY_STATE, LEASE_OF, PENDING_OF } from "./delivery-state.ts";
 const FAILED = `FROM delivery INDEXED BY delivery_failed_event WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed}`;
 
 /** One answer looks at so many failed deliveries, of all subscriptions and of each. */
-const MAX_FAILED = 20_000;
+const MAX_FAILED = 100_000;
 const MAX_FAILED_EACH = 1_000;
 /** One answer counts so many unfinished deliveries, of all subscriptions and of each. */
 const MAX_COUNTED = 200_000;
 const MAX_COUNTED_EACH = 10_000;
-/** One answer counts what so many paused subscriptions have missed. */
-const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
 /** One item before its deliveries are counted. */
@@ -44,18 +42,24 @@ export async function listAttention(
 ): Promise<AttentionPage> {
   const all = await listSubscriptions(sql, applications === undefined ? {} : { applications });
   const subscriptions = all.filter((one) => !isLeft(one, nowMs));
+  const paused = subscriptions.filter(({ active }) => !active).map(({ rowid }) => rowid);
+  const pausedMs = paused.length === 0 ? new Map<number, number>() : await changedActivity(sql, paused);
+  const maxFailed = shareOf(MAX_FAILED, MAX_FAILED_EACH, subscriptions);
   const entries: Entry[] = [];
-  for (const subscription of subscriptions) {
-    const entry = await entryOf(sql, subscription, nowMs);
-    if (entry !== undefined) entries.push(entry);
+  for (const one of subscriptions) {
+    const since = isoOrNull(pausedMs.get(one.rowid) ?? null);
+    const found = [await stateOf(sql, one, since, nowMs), await failuresOf(sql, one, maxFailed, nowMs)];
+    entries.push(...found.filter((entry) => entry !== undefined));
   }
-  entries.push(...(await pausedOnes(sql, subscriptions)));
-  entries.push(...(await failedOnes(sql, subscriptions, nowMs)));
   const first = entries.toSorted(byGravity).slice(0, limit);
-  const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
+  const max = shareOf(MAX_COUNTED, MAX_COUNTED_EACH, first);
   const items = await each(first, (one) => itemOf(sql, one, nowMs, max));
   const subscribers = new Set(entries.map(({ subscription }) => subscription.rowid));
   return { items, total: entries.length, subscriptions: subscribers.size };
+}
+
+function shareOf(most: number, mostOfEach: number, all: readonly unknown[]): number {
+  return Math.min(mostOfEach, Math.ceil(most / Math.max(1, all.length)));
 }
 
 /** A pull subscription that goes by itself within a day is there for a while only. */
@@ -87,8 +91,16 @@ const LAST_FAILURE = "SELECT last_failure_ms FROM subscription WHERE rowid = ?1"
  */
 const UNCLAIMED_MS = 300_000;
 
-/** Answers why a subscription needs a person. Whether a paused one misses anything is not said by its state. */
-async function entryOf(sql: Sql, subscription: Subscription, nowMs: number): Promise<Entry | undefined> {
+/**
+ * Answers why a subscription needs a person, if it does by its state.
+ * @param pausedSince `null` where it is not paused, or the audit does not tell
+ */
+async function stateOf(
+  sql: Sql,
+  subscription: Subscription,
+  pausedSince: string | null,
+  nowMs: number,
+): Promise<Entry | undefined> {
   const { rowid, mode, failing_since: failing, last_claim_at: claimed, timestamped } = subscription;
   const read = async (text: string): Promise<string | null> =>
     isoOrNull((await sql.value<number | null | undefined>(text, rowid)) ?? null);
@@ -99,8 +111,9 @@ async function entryOf(sql: Sql, subscription: Subscription, nowMs: number): Pro
   const reason = subscriptionState(subscription, nowMs, isUnclaimed);
   switch (reason) {
     case "deactivated": {
-      const more = { error: subscription.disabled_reason };
-      return { subscription, reason, since: await read(LAST_FAILURE), more };
+      const since = await read(LAST_FAILURE);
+      const missed = await countMissed(sql, subscription, since);
+      return { subscription, reason, since, more: { missed, error: subscription.disabled_reason } };
     }
     case "blocked":
       return { subscription, reason, since: failing, more: { delivery_id: subscription.blocked_by } };
@@ -110,31 +123,17 @@ async function entryOf(sql: Sql, subscription: Subscription, nowMs: number): Pro
       return { subscription, reason, since: unclaimed };
     case "slowed":
       return { subscription, reason, since: null };
-    case "paused":
+    case "paused": {
+      const missed = await countMissed(sql, subscription, pausedSince);
+      const held = await sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, rowid);
+      const isNothing = held === undefined && missed === 0;
+      return isNothing ? undefined : { subscription, reason, since: pausedSince, more: { missed } };
+    }
     case "active":
       return undefined;
     default:
       return reason satisfies never;
   }
-}
-
-/** Answers the subscriptions that a person paused and that hold deliveries, or have missed events since. */
-async function pausedOnes(sql: Sql, subscriptions: readonly Subscription[]): Promise<readonly Entry[]> {
-  const paused = subscriptions.filter((one) => !one.active && one.disabled_reason === null);
-  if (paused.length === 0) return [];
-  const changed = await changedActivity(
-    sql,
-    paused.map(({ rowid }) => rowid),
-  );
-  const entries: Entry[] = [];
-  for (const [index, subscription] of paused.entries()) {
-    const since = isoOrNull(changed.get(subscription.rowid) ?? null);
-    const missed = index < MAX_PAUSED ? await countMissed(sql, subscription, since) : null;
-    const held = await sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, subscription.rowid);
-    if (held === undefined && (missed ?? 0) === 0) continue;
-    entries.push({ subscription, reason: "paused", since, more: { missed } });
-  }
-  return entries;
 }
 
 /**
@@ -164,51 +163,35 @@ interface FailedRow {
   readonly error: string | null;
   readonly deliveries: number;
   readonly sinceMs: number;
-  readonly publishedMs: number;
+  readonly firstEvent: number;
 }
 
 /** Answers what has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
-async function failedOnes(
+async function failuresOf(
   sql: Sql,
-  subscriptions: readonly Subscription[],
+  subscription: Subscription,
+  most: number,
   nowMs: number,
-): Promise<readonly Entry[]> {
-  const failed: Subscription[] = [];
-  for (const subscription of subscriptions) {
-    const any = await sql.first(`SELECT 1 ${FAILED} LIMIT 1`, subscription.rowid);
-    if (any !== undefined) failed.push(subscription);
-  }
-  const most = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
-  const entries: Entry[] = [];
-  for (const subscription of failed) {
-    const { rowid } = subscription;
-    const [last] = await sql.rows<FailedRow>(
-      `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
-          min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs
-        FROM (SELECT rowid AS id, event_id, finished_ms, last_error AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2) AS latest
-        WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
-      rowid,
-      most,
-      nowMs - DAY_MS,
-    );
-    if (last === undefined) continue;
-    const { sinceMs, publishedMs, ...more } = last;
-    const at_least = more.deliveries === most;
-    const published_from = toIso(
-      at_least ? Math.min(publishedMs, await oldestFailed(sql, rowid)) : publishedMs,
-    );
-    const since = toIso(sinceMs);
-    entries.push({ subscription, reason: "failed", since, more: { ...more, at_least, published_from } });
-  }
-  return entries;
-}
-
-/** Answers when the first event was published whose delivery has failed for good. */
-async function oldestFailed(sql: Sql, subscription: number): Promise<number> {
-  return await sql.value<number>(
-    `SELECT timestamped_ms FROM event WHERE rowid = (SELECT event_id ${FAILED} ORDER BY event_id LIMIT 1)`,
-    subscription,
+): Promise<Entry | undefined> {
+  const [last] = await sql.rows<FailedRow>(
+    `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs, min(event_id) OVER () AS firstEvent
+      FROM (SELECT rowid AS id, event_id, finished_ms, last_error AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2) AS latest
+      WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
+    subscription.rowid,
+    most,
+    nowMs - DAY_MS,
   );
+  if (last === undefined) return undefined;
+  const { sinceMs, firstEvent, ...more } = last;
+  const at_least = more.deliveries === most;
+  // Of those that were not looked at, the first one counts.
+  const publishedMs = await sql.value<number | undefined>(
+    `SELECT timestamped_ms FROM event WHERE rowid = coalesce(?2, (SELECT min(event_id) ${FAILED}))`,
+    subscription.rowid,
+    at_least ? null : firstEvent,
+  );
+  const found = { at_least, published_from: isoOrNull(publishedMs ?? null) };
+  return { subscription, reason: "failed", since: toIso(sinceMs), more: { ...more, ...found } };
 }
 
 async function itemOf(
@@ -238,8 +221,7 @@ async function itemOf(
   if (reason === "failed") return item;
   const { deliveries, isLeast } = await countUnfinished(sql, subscription_id, max);
   const counted = { ...item, deliveries, at_least: isLeast };
-  if (reason === "paused") return counted;
-  if (reason === "deactivated") return { ...counted, missed: await countMissed(sql, one, since) };
+  if (!one.active) return counted;
   const error = await lastErrorOf(sql, subscription_id, item.delivery_id);
   // The one that blocks does not wait behind itself.
   return { ...counted, error, deliveries: Math.max(0, deliveries - (reason === "blocked" ? 1 : 0)) };
