@@ -179,7 +179,13 @@ export async function advanceReplay(sql: Sql, id: number, step: ReplayStep): Pro
   const capacity = await capacityOf(sql, plan, step);
   if (capacity === 0) return { queued: 0, state: "saturated" };
 
-  const { chosen, passed } = await chooseNext(sql, plan, range, capacity);
+  const window = await windowOf(sql, range);
+  const chosen = await sql.rows<WalkedEvent>(
+    `${chosenBy(plan)} LIMIT ?5`,
+    ...valuesOf(plan, window),
+    capacity,
+  );
+  const passed = chosen.length < capacity ? window.high : chosen.at(-1)!.event;
   await makeDue(sql, plan, chosen, step.nowMs);
   await sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
@@ -233,88 +239,60 @@ interface WalkedEvent {
   readonly delivery: number | null;
 }
 
-/** So many events are looked at together, which takes about a millisecond. */
+/** So many rowids of events are looked at together, which takes about a millisecond. */
 const WINDOW = 4_000;
-
-/** How events are walked in order, in SQL with the values of `valuesOf`. */
-interface ReplayWalk {
-  /** A query of `WalkedEvent`s, those that are looked at; it goes on with `AND` or `ORDER BY`. */
-  readonly candidates: string;
-  /** A condition that is true of those that are to be sent, among those that are looked at. */
-  readonly chosen: string;
-}
 
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
 const OF_ACTION = "e.action_id = (SELECT a.rowid FROM action AS a WHERE a.action = ?2)";
-const EVENT_COLUMNS = `e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery`;
-const DELIVERIES_BY = (
-  index: string,
-): string => `SELECT d.event_id AS event, d.rowid AS delivery FROM delivery AS d INDEXED BY ${index}
-  WHERE d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4`;
 const RECEIVED =
-  "SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1";
+  "EXISTS (SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1)";
+
+const deliveriesBy = (index: string, condition: string): string =>
+  `SELECT d.event_id AS event, d.rowid AS delivery FROM delivery AS d INDEXED BY ${index}
+    WHERE d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4 AND ${condition} ORDER BY event`;
 
 /**
- * Answers how a replay walks. With a pattern it walks all events, as several walks of the index of actions would have to be
- * merged.
+ * SQL of the `WalkedEvent`s from `?3` to `?4` that are to be sent, in order. With a pattern it walks all events, as several walks of
+ * the index of actions would have to be merged.
  */
-function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
+function chosenBy({ action, selection }: ReplayPlan): string {
   const isForAll = isPattern(action);
   const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
-  const matches = isForAll ? `EXISTS (${RECEIVED})` : OF_ACTION;
-  const events = `SELECT ${EVENT_COLUMNS} FROM ${from} WHERE ${isForAll ? "" : `${OF_ACTION} AND `}e.rowid BETWEEN ?3 AND ?4`;
-  const without = (condition: string): string =>
-    `${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}${condition})`;
-  const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
-    failed: {
-      candidates: `${DELIVERIES_BY("delivery_failed_event")} AND d.state = ${DELIVERY_STATE.failed}`,
-      // With a join the engine would ignore the end of the window, and walk to the end of the index.
-      chosen: `EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
-    },
+  const matches = isForAll ? RECEIVED : OF_ACTION;
+  const events = (delivery: string): string =>
+    `SELECT e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery
+      FROM ${from} WHERE ${matches} AND e.rowid BETWEEN ?3 AND ?4
+        AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION} AND ${delivery}) ORDER BY event`;
+  const queries: Readonly<Record<ReplaySelection, string>> = {
+    // With a join the engine would ignore the end of the window, and walk to the end of the index.
+    failed: deliveriesBy(
+      "delivery_failed_event",
+      `d.state = ${DELIVERY_STATE.failed} AND EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
+    ),
     // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
-    waiting: {
-      candidates: `${DELIVERIES_BY("delivery_waiting_event")} AND d.failures > 0 AND d.due_ms IS NOT NULL`,
-      chosen: `NOT ${LEASE_OF("d")}`,
-    },
-    missed: { candidates: events, chosen: without("") },
-    all: { candidates: events, chosen: without(` AND d.state IN ${UNFINISHED_STATES}`) },
+    waiting: deliveriesBy(
+      "delivery_waiting_event",
+      `d.failures > 0 AND d.due_ms IS NOT NULL AND NOT ${LEASE_OF("d")}`,
+    ),
+    missed: events("TRUE"),
+    all: events(`d.state IN ${UNFINISHED_STATES}`),
   };
-  return walks[selection];
+  return queries[selection];
 }
 
-/** Answers the values for ?1 to ?4 of a walk. */
+/** Answers the values for ?1 to ?4 of `chosenBy`. */
 function valuesOf({ subscription, action }: ReplayPlan, { low, high }: RowidRange): SqlValue[] {
   return [subscription, action, low, high];
 }
 
-/** Answers the first `max` of the next window that are to be sent, and how far it looked. */
-async function chooseNext(
-  sql: Sql,
-  plan: ReplayPlan,
-  range: RowidRange,
-  max: number,
-): Promise<{ readonly chosen: readonly WalkedEvent[]; readonly passed: number }> {
-  const high = await windowEnd(sql, plan, range);
-  const chosen = await sql.rows<WalkedEvent>(
-    `${chosenBy(plan)} LIMIT ?5`,
-    ...valuesOf(plan, { low: range.low, high }),
-    max,
+/** The rowids of the range that are looked at next. Numbers that a restore has skipped are passed over. */
+async function windowOf(sql: Sql, { low, high }: RowidRange): Promise<RowidRange> {
+  const first = await sql.value<number | null>(
+    "SELECT min(rowid) FROM event WHERE rowid BETWEEN ? AND ?",
+    low,
+    high,
   );
-  return { chosen, passed: chosen.length < max ? high : (chosen.at(-1)?.event ?? high) };
-}
-
-function chosenBy(plan: ReplayPlan): string {
-  const { candidates, chosen } = walkOf(plan);
-  return `${candidates} AND ${chosen} ORDER BY event`;
-}
-
-/** Answers where the next window ends: after so many events, or at the end of the range. */
-async function windowEnd(sql: Sql, plan: ReplayPlan, range: RowidRange): Promise<number> {
-  const last = await sql.first<WalkedEvent>(
-    `${walkOf(plan).candidates} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
-    ...valuesOf(plan, range),
-  );
-  return last?.event ?? range.high;
+  return { low, high: Math.min(high, (first ?? high) + WINDOW - 1) };
 }
 
 export async function planReplay(sql: Sql, request: ReplayRequest): Promise<ReplayPlan | undefined> {
@@ -327,10 +305,10 @@ export async function planReplay(sql: Sql, request: ReplayRequest): Promise<Repl
 export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<ReadPart<number, ReplayPlan>> {
   const [range] = plan.scope;
   if (range === undefined) return { items: [] };
-  const high = await windowEnd(sql, plan, range);
+  const window = await windowOf(sql, range);
   const chosen = `SELECT count(*) FROM (${chosenBy(plan)}) AS chosen`;
-  const count = await sql.value<number>(chosen, ...valuesOf(plan, { low: range.low, high }));
-  return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, high, "asc") } };
+  const count = await sql.value<number>(chosen, ...valuesOf(plan, window));
+  return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, window.high, "asc") } };
 }
 
 /**
