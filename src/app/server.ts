@@ -73,8 +73,8 @@ export interface RunningServer {
  * @throws EvregError `conflict` when the folder or the port is taken, `usage` for a host `dev` refuses, and those of the store
  */
 export async function startServer(options: StartOptions): Promise<RunningServer> {
-  const { dev = false, logger, version } = options;
-  const config = dev ? devConfig(options.config) : options.config;
+  const { logger, version } = options;
+  const config = options.dev === true ? devConfig(options.config) : options.config;
   const undo: (() => Promise<void>)[] = [];
   let hasStoreFailed = false;
   const onFatal = (error: EvregError): void => {
@@ -118,7 +118,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const ending = new AbortController();
     const app = createHttpApp({
       service,
-      config: { auth, limits, ui, dev, hasTokenFile: tokenFile !== undefined },
+      config: { auth, limits, ui, hasTokenFile: tokenFile !== undefined },
       logger,
       clock,
       version,

@@ -43,14 +43,12 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const authenticate = createAuthenticate(service, config);
   const responses = new ResponseBudget(clock, options.responses);
   const bodies = new ByteBudget(clock, options.bodyBytes ?? BODY_BYTES, TOO_MANY_BODIES);
-  const token = !config.dev && config.auth.mode === "token";
-  const requiresToken = { token, publish: token && !config.auth.anonymousPublish };
   const streams = new LiveStreams(clock, stopping, service.tokens);
   service.tokens.onRevoked = () => streams.checkAll();
   let document: Chunks | undefined;
   const context: RouteContext = {
     config,
-    document: () => (document ??= [Buffer.from(JSON.stringify(openApiDocument(version, requiresToken)))]),
+    document: () => (document ??= [Buffer.from(JSON.stringify(openApiDocument(version, config.auth)))]),
     responses,
     counts,
     streams,

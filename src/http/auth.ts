@@ -25,7 +25,7 @@ type Authenticate = (request: ApiRequest, access: RouteAccess) => Caller | Promi
 
 export function createAuthenticate(service: HttpService, config: HttpConfig): Authenticate {
   const callers = new WeakMap<Principal, Caller>();
-  const withoutToken = config.dev || config.auth.mode === "off";
+  const withoutToken = config.auth.mode === "off";
 
   function callerOf(principal: Principal): Caller {
     let caller = callers.get(principal);

@@ -6,7 +6,7 @@ import { OPERATION_ROUTES } from "./routes/operations.ts";
 import { RECORDS } from "./routes/records.ts";
 import type { Field } from "../model/field.ts";
 import { SUBSCRIPTION } from "../model/subscription.ts";
-import { type TokenRequirement, type DocumentedAnswer, ref, routeAt, type Route } from "./routes/route.ts";
+import { type DocumentedAnswer, type HttpConfig, ref, routeAt, type Route } from "./routes/route.ts";
 import { SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
 
 const COMMON_FAILURES = [400, 500, 503];
@@ -74,7 +74,7 @@ export const OPENAPI_ROUTE: Route = routeAt("GET /openapi.json", "getOpenApi", "
 });
 
 /** The OpenAPI 3.1 document of the same routes that the app registers, with the schemas that check their input. */
-export function openApiDocument(version: string, requires: TokenRequirement): Record<string, unknown> {
+export function openApiDocument(version: string, auth: HttpConfig["auth"]): Record<string, unknown> {
   const routes = [...ROUTES, OPENAPI_ROUTE];
   const document = {
     openapi: "3.1.0",
@@ -86,7 +86,7 @@ export function openApiDocument(version: string, requires: TokenRequirement): Re
     },
     servers: [{ url: "/" }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
-    paths: pathsOf(routes, requires),
+    paths: pathsOf(routes, auth),
     webhooks: { event: { post: WEBHOOK } },
     components: {
       schemas: { ...RECORDS, ...bodiesOf(routes), Webhook: WEBHOOK_BODY },
@@ -141,10 +141,10 @@ function bodiesOf(routes: readonly Route[]): Record<string, InputSchema> {
   return bodies;
 }
 
-function pathsOf(routes: readonly Route[], requires: TokenRequirement): Record<string, unknown> {
+function pathsOf(routes: readonly Route[], auth: HttpConfig["auth"]): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
-    (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route, requires);
+    (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route, auth);
   }
   return paths;
 }
@@ -154,19 +154,20 @@ export function openApiPath(path: string): string {
   return path.replace(/:(\w+)/g, "{$1}");
 }
 
-function operation(route: Route, requires: TokenRequirement): Record<string, unknown> {
+function operation(route: Route, auth: HttpConfig["auth"]): Record<string, unknown> {
   const { operationId, tag, summary, access, body } = route;
   const scope = route.scope && `Needs the scope \`${route.scope}\`.`;
   const description = [route.description, scope].filter((text) => text !== undefined).join("\n\n");
   const parameters = parametersOf(route);
   const content = body && { "application/json": { schema: ref(body.title) } };
+  const needsNone = auth.mode === "off" || (access === "publish" && auth.anonymousPublish);
   return {
     operationId,
     tags: [tag],
     summary,
     description: description === "" ? undefined : description,
     // The empty alternative means that this server requires no token here.
-    security: access === "open" ? [] : requires[access] ? [{ token: [] }] : [{ token: [] }, {}],
+    security: access === "open" ? [] : needsNone ? [{ token: [] }, {}] : [{ token: [] }],
     parameters: parameters.length === 0 ? undefined : parameters,
     requestBody: content && { required: true, content },
     responses: responsesOf(route),

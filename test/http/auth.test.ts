@@ -120,10 +120,9 @@ test("anonymous publishing opens the two publish routes and nothing else", async
   expect(await statuses(harness, ["POST /v1/events"], { host: "evreg.example" })).toEqual([201]);
 });
 
-describe.each([
-  ["dev", { dev: true }],
-  ["auth off", { auth: { mode: "off" } }],
-] as const)("%s", (_, options) => {
+describe("without tokens", () => {
+  const options = { auth: { mode: "off" } } as const;
+
   test("needs no token on loopback", async () => {
     const harness = await started(options);
     for (const host of ["localhost", "LOCALHOST:7480", "127.0.0.1", "127.8.7.6:1", "[::1]:7480", "[::1]"]) {

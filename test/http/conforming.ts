@@ -22,7 +22,10 @@ export interface Document {
   readonly components: { schemas: Record<string, object>; responses: Record<string, object> };
 }
 
-export const document = openApiDocument(VERSION, { token: true, publish: true }) as unknown as Document;
+export const document = openApiDocument(VERSION, {
+  mode: "token",
+  anonymousPublish: false,
+}) as unknown as Document;
 export const routes: readonly Route[] = [...ROUTES, OPENAPI_ROUTE];
 
 const templates = routes

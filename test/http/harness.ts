@@ -48,7 +48,6 @@ export interface Harness {
 export interface HarnessOptions {
   readonly auth?: Partial<HttpConfig["auth"]>;
   readonly ui?: HttpConfig["ui"];
-  readonly dev?: boolean;
   readonly hasTokenFile?: boolean;
   readonly http?: Partial<HttpLimits>;
   readonly answers?: Partial<ResponseLimits>;
@@ -79,7 +78,6 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
       auth: { mode: "token", anonymousPublish: false, ...options.auth },
       limits: { payloadBytes: PAYLOAD_BYTES },
       ui: options.ui ?? { enabled: true },
-      dev: options.dev ?? false,
       hasTokenFile: options.hasTokenFile ?? false,
     },
     logger,

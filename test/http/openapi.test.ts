@@ -139,8 +139,11 @@ describe("the document", () => {
   });
 
   test("says whether this server needs a token", () => {
-    const open = openApiDocument(VERSION, { token: false, publish: false }) as unknown as Document;
-    const anonymous = openApiDocument(VERSION, { token: true, publish: false }) as unknown as Document;
+    const open = openApiDocument(VERSION, { mode: "off", anonymousPublish: false }) as unknown as Document;
+    const anonymous = openApiDocument(VERSION, {
+      mode: "token",
+      anonymousPublish: true,
+    }) as unknown as Document;
     const token = [{ token: [] }];
     expect(document.paths["/v1/events"]?.["post"]?.security).toEqual(token);
     expect(open.paths["/v1/tokens"]?.["get"]?.security).toEqual([...token, {}]);

@@ -137,7 +137,7 @@ test("without the page everything is as if there were none", async () => {
 });
 
 test("a name of somebody else's that leads here gets no page where no token is needed", async () => {
-  const open = await startHarness({ dev: true });
+  const open = await startHarness({ auth: { mode: "off" } });
   for (const path of ["/", "/ui", "/ui/", "/ui/icon.svg"]) {
     const { status } = await ask(path, { accept: BROWSER, host: "evil.example" }, { from: open });
     expect({ path, status }).toEqual({ path, status: 403 });

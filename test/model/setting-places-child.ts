@@ -4,7 +4,7 @@ import { compileSchema } from "../../src/schema/validate/compile.ts";
 import { EMPTY_DRAFT, formOf, newBody } from "../../src/ui/screens/subscriptions/settings.ts";
 
 // Prints where the made-up setting is, of what needs no data: the test runs it in a program that has that setting.
-const { components } = openApiDocument("0", { publish: true, token: true }) as {
+const { components } = openApiDocument("0", { mode: "token", anonymousPublish: false }) as {
   components: { schemas: Record<string, { properties: object; required?: readonly string[] }> };
 };
 const schemas = ["NewSubscription", "SubscriptionUpdate", "Subscription"].filter(

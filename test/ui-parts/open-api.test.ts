@@ -11,7 +11,7 @@ import {
   operationsOf,
 } from "../../src/ui/screens/api/open-api.ts";
 
-const document = openApiDocument("1.0.0", { publish: true, token: true }) as unknown as OpenApi;
+const document = openApiDocument("1.0.0", { mode: "token", anonymousPublish: false }) as unknown as OpenApi;
 const operations = operationsOf(document);
 
 it("names only operations that there are", () => {

@@ -196,14 +196,6 @@ export interface HttpConfig {
   readonly limits: { readonly payloadBytes: number };
   /** Whether the page for browsers is served. */
   readonly ui: { readonly enabled: boolean };
-  /** Whether it serves one's own machine: no token needed, loopback callers only. */
-  readonly dev: boolean;
-}
-
-/** Whether a server requires a token: on the two publish routes, and on all others. */
-export interface TokenRequirement {
-  readonly publish: boolean;
-  readonly token: boolean;
 }
 
 /** What a route may know beside its request. */
