@@ -76,7 +76,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
       throw openFailure(folder, error);
     });
     const queue = new WriteQueue(threads, options.onChange ?? (() => undefined));
-    const backups = new Backups(report.reader);
+    const backups = new Backups(report.reader, threads);
     const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
       // The owner file is removed before the lock is released, as the next owner writes its own.

@@ -3,6 +3,8 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
 import type { ReaderSetup } from "../connection.ts";
+import { singleWrite } from "../../thread/protocol.ts";
+import type { StoreThreads } from "../../thread/store-threads.ts";
 import { fileTask } from "../file-task.ts";
 import { backupFailure } from "./data-folder.ts";
 
@@ -12,12 +14,14 @@ const FREED_BYTES = 32 * 1024 * 1024;
 /** Makes backups of one data file, one at a time: each takes as much room as the file until it is read. */
 export class Backups {
   readonly #data: Pick<ReaderSetup, "path" | "file">;
+  readonly #threads: Pick<StoreThreads, "write">;
   readonly #closing = new AbortController();
   #current: Promise<Backup> | undefined;
 
-  /** @param data the data file that the store has open */
-  constructor(data: Pick<ReaderSetup, "path" | "file">) {
+  /** @param data the data file that the store has open by these threads */
+  constructor(data: Pick<ReaderSetup, "path" | "file">, threads: Pick<StoreThreads, "write">) {
     this.#data = data;
+    this.#threads = threads;
   }
 
   /**
@@ -71,6 +75,8 @@ export class Backups {
     stop.addEventListener("abort", end);
     try {
       stop.throwIfAborted();
+      // Where a read begins with all of the log moved, the engine tries to move what comes then with each commit, and cannot.
+      await this.#threads.write(singleWrite("file.probe", 0));
       const { path, file } = this.#data;
       const copied = await fileTask("copyData", path, file, target.fd, stopped);
       stop.throwIfAborted();
