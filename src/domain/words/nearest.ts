@@ -16,10 +16,17 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
     const lower = candidate.toLowerCase();
     const last = lower.slice(lower.lastIndexOf(".") + 1);
     const wordMore = wanted.startsWith(`${lower}_`) || wanted.endsWith(`_${lower}`);
-    const letters = wordMore ? 1.5 : Math.min(distance(wanted, lower), distance(wanted, last) + 0.5);
+    const changed = Math.min(distance(wanted, lower), distance(wanted, last) + 0.5);
+    // Letters in another order are one mistake.
+    const isSwapped = lower.length === wanted.length && lettersOf(lower) === lettersOf(wanted);
+    const letters = isSwapped ? Math.min(1, changed) : wordMore ? 1.5 : changed;
     // The one as it was typed wins over names that differ in case alone.
     const edits = letters + distance(name, candidate) / 1_000;
     if (edits < fewest) [best, fewest] = [candidate, edits];
   }
   return best;
+}
+
+function lettersOf(word: string): string {
+  return Array.from(word).toSorted().join("");
 }
