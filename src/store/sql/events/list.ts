@@ -16,22 +16,19 @@ const SORTED_ROWIDS = 4_096;
 /** The events of some actions, or of all: counted, and walked in order. */
 export class SelectedEvents {
   readonly #sql: Sql;
-  /** The rowids of the actions; `undefined` for all. */
-  readonly #actions: readonly number[] | undefined;
-  /** The actions under which they are counted, which is `?1` in all statements here. */
-  readonly #list: readonly number[];
+  /** The rowids of the actions under which they are counted, which is `?1` in all statements here. */
+  readonly #actions: readonly number[];
 
-  constructor(sql: Sql, actions: readonly number[] | undefined) {
+  constructor(sql: Sql, actions: readonly number[] = [ALL_ACTIONS]) {
     this.#sql = sql;
     this.#actions = actions;
-    this.#list = actions ?? [ALL_ACTIONS];
   }
 
   static async matching(
     sql: Sql,
     { action, applications }: Pick<EventSelection, "action" | "applications">,
   ): Promise<SelectedEvents> {
-    if (action === undefined && applications === undefined) return new SelectedEvents(sql, undefined);
+    if (action === undefined && applications === undefined) return new SelectedEvents(sql);
     const named = matchOf(action, "action");
     const actions = await sql.column<number>(
       `SELECT rowid FROM action
@@ -44,7 +41,7 @@ export class SelectedEvents {
 
   /** SQL that follows `FROM`, and goes on with a condition on `e.rowid`. */
   get #events(): string {
-    if (this.#actions === undefined) return "event AS e NOT INDEXED WHERE";
+    if (this.#actions[0] === ALL_ACTIONS) return "event AS e NOT INDEXED WHERE";
     return this.#actions.length === 1
       ? "event AS e INDEXED BY event_action WHERE e.action_id = ?1 ->> 0 AND"
       : "list(?1: id bigint) AS a CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.id AND";
@@ -60,7 +57,7 @@ export class SelectedEvents {
           FROM list(?1: id bigint) AS a CROSS JOIN list(?2: low bigint, high bigint) AS r)
         + (SELECT coalesce(sum((SELECT count(*) FROM ${this.#events} e.rowid BETWEEN r.low AND r.high)), 0)
           FROM list(?3: low bigint, high bigint) AS r)`,
-      this.#list,
+      this.#actions,
       blocks.map(({ low, high }) => [low, high]),
       rowids.map(({ low, high }) => [low, high]),
     );
@@ -113,7 +110,7 @@ export class SelectedEvents {
     return await this.#sql.column(
       `SELECT e.rowid FROM ${this.#events} e.rowid BETWEEN ?2 AND ?3
         ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
-      this.#list,
+      this.#actions,
       low,
       high,
       limit,
@@ -126,12 +123,12 @@ export class SelectedEvents {
    * index together: a part of the range, which begins with the first of them, is sorted by itself, and that is never many.
    */
   async #firstPart({ low, high }: RowidRange, order: EventOrder): Promise<RowidRange | undefined> {
-    if (this.#actions === undefined || this.#actions.length === 1) return { low, high };
+    if (this.#actions.length === 1) return { low, high };
     const nearest = order === "asc" ? "min" : "max";
     const first = await this.#sql.value<number | null>(
       `SELECT ${nearest}((SELECT ${nearest}(e.rowid) FROM event AS e INDEXED BY event_action
           WHERE e.action_id = a.id AND e.rowid BETWEEN ?2 AND ?3)) FROM list(?1: id bigint) AS a`,
-      this.#list,
+      this.#actions,
       low,
       high,
     );

@@ -10,7 +10,7 @@ const TABLES = {
 
 /**
  * Answers the rowids of what happened in `fromMs <= t < toMs`: rising ranges, more than one if the clock was set back. Times
- * rise with rowids between two clock steps, so a binary search finds both ends in some twenty look-ups of one statement.
+ * rise with rowids between two clock steps, so a binary search finds both ends in some twenty look-ups each.
  */
 export async function idRangesOf(
   sql: Sql,
@@ -31,9 +31,9 @@ export async function idRangesOf(
   const ranges: RowidRange[] = [];
   for (const [index, first] of starts.entries()) {
     const last = (starts[index + 1] ?? newest + 1) - 1;
-    const since = await firstSince(sql, table, first, last, [fromMs, toMs]);
-    const low = since.get(fromMs) ?? first;
-    const high = (since.get(toMs) ?? last + 1) - 1;
+    const low = fromMs === undefined ? first : await firstSince(sql, table, first, last, fromMs);
+    const end = toMs === undefined ? last + 1 : await firstSince(sql, table, first, last, toMs);
+    const high = end - 1;
     if (low <= high) ranges.push({ low, high });
   }
   return ranges;
@@ -51,33 +51,32 @@ export function rangesAfter(
     .filter(({ low, high }) => low <= high);
 }
 
-/** Answers the first rowid from `start` to `end` since each of the times; `end + 1` where there is none. */
+/** Answers the first rowid from `start` to `end` since a time; `end + 1` where there is none. */
 async function firstSince(
   sql: Sql,
   table: keyof typeof TABLES,
   start: number,
   end: number,
-  times: readonly (number | undefined)[],
-): Promise<ReadonlyMap<number | undefined, number>> {
+  ms: number,
+): Promise<number> {
   const { time } = TABLES[table];
   // All up to `passed` is earlier than the time. Each step looks at the row where it leads to. Only where that is missing, it looks
   // for the next one, for which PostgreSQL reads half an index page.
-  const rows = await sql.rows<{ ms: number; first: number }>(
-    `WITH RECURSIVE search (ms, passed, step) AS (
-        SELECT ms, ?1 - 1, ?2 FROM list(?4: ms bigint) AS times
+  return await sql.value(
+    `WITH RECURSIVE search (passed, step) AS (
+        SELECT ?1 - 1, ?2
         UNION ALL
-        SELECT ms, passed + iif(coalesce(
+        SELECT passed + iif(coalesce(
             (SELECT e.${time} FROM ${table} AS e WHERE e.rowid = passed + step AND e.rowid <= ?3),
             (SELECT e.${time} FROM ${table} AS e WHERE e.rowid BETWEEN passed + step AND ?3 ORDER BY e.rowid LIMIT 1)
-          ) < ms, step, 0), step / 2
+          ) < ?4, step, 0), step / 2
         FROM search WHERE step > 0)
-      SELECT ms, passed + 1 AS first FROM search WHERE step = 0`,
+      SELECT passed + 1 FROM search WHERE step = 0`,
     start,
     2 ** Math.floor(Math.log2(end - start + 1)),
     end,
-    times.filter((ms) => ms !== undefined),
+    ms,
   );
-  return new Map(rows.map(({ ms, first }) => [ms, first]));
 }
 
 export async function loadLastNumbers(sql: Sql): Promise<LastNumbers> {
