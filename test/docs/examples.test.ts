@@ -214,7 +214,7 @@ async function runBlock(block: Block, session: Session, expect: ExpectStatic): P
   if (language === "yaml") {
     if (!isConfig(text)) return;
     write("checked.yaml", text);
-    const { code, stderr } = await runProgram(["config", "check", "checked.yaml"], { cwd });
+    const { code, stderr } = await runProgram(["config", "--config", "checked.yaml"], { cwd });
     expect.soft(code, `${where}\n${stderr}`).toBe(0);
   } else if (language === "js") {
     write("block.mjs", place(text));
