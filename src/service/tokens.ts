@@ -72,7 +72,12 @@ export async function bootstrapToken(
   const token = requested ?? mintToken((count) => random.bytes(count));
   keep(token);
   const record = { name: "bootstrap", scopes: ["admin"], hash: hashToken(token) };
-  await store.tokens.create(record, clock.now(), LOCAL_ACTOR);
+  try {
+    await store.tokens.create(record, clock.now(), LOCAL_ACTOR);
+  } catch (error) {
+    // Another node that begins at the same moment, with the same token, has stored it.
+    if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
+  }
   return true;
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newEvent, refusal } from "../contract/harness.ts";
+import { mintToken } from "../../src/domain/token-secret.ts";
 import { LOCAL_OWNER, type Principal } from "../../src/domain/token.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
@@ -52,6 +53,13 @@ const create = async (scopes = ["read"], expires_at?: string) =>
   ).data;
 
 const portOf = async (token: string) => local.service.as((await local.service.tokens.authenticate(token))!);
+it("stores the first token once where two nodes begin with the same one at the same moment", async () => {
+  const token = mintToken((length) => Buffer.alloc(length, 1));
+  const start = () => local.service.bootstrapToken(() => undefined, token);
+  await Promise.all([start(), start()]);
+  expect((await local.evreg.tokens.list()).data).toMatchObject([{ name: "bootstrap" }]);
+});
+
 it("lets all who use one token share what one caller may have, also once it is read anew", async () => {
   const { token } = await create();
   const own = await portOf(token);
