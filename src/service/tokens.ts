@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { LOCAL_ACTOR } from "../domain/audit.ts";
-import { invalidField } from "../domain/error.ts";
+import { EvregError, invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
 import { checkLabel } from "../domain/names.ts";
 import { hashToken, isTokenForm, mintToken, TOKEN_LENGTH } from "../domain/token-secret.ts";
