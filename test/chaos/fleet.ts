@@ -9,8 +9,8 @@ import { KEPT_IN } from "./options.ts";
 
 const RESTART_MS = 200;
 const REQUEST_MS = 6_000;
-/** What a start says that the database was not there for. */
-const AWAY = /Error: .*the database (?:cannot be reached|is being shut down)/;
+/** What a start says that the database was not there for, or that stood still in the midst of a transaction. */
+const AWAY = /Error: .*(?:the database (?:cannot be reached|is being shut down)|a transaction stood still)/;
 
 export interface Answer {
   /** 0 where none came. */
