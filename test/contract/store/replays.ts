@@ -4,7 +4,7 @@ import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { AttemptEnding } from "../../../src/store/queue.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../../src/store/history.ts";
 import { claimRequest } from "../../support/claim-request.ts";
-import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 3_600_000;
 const HOUR = 3_600_000;
@@ -109,6 +109,24 @@ export function replaySuite(open: OpenStore): void {
       await expect(on.replays.cancel(replay.rowid, LATER)).rejects.toMatchObject({ code: "conflict" });
     },
   );
+
+  it("pass over events of others at once, however many there are", async () => {
+    const { action, subscription } = await on.due(1, NO_RETRIES);
+    const other = await on.action("other");
+    const batch = Array.from({ length: 500 }, () => eventOf(other, "{}"));
+    for (let stored = 0; stored < 8_500; stored += batch.length) await on.record(batch, NOW + 1);
+    await on.publish(action, 1, LATER);
+    for (const selection of ["failed", "all"] as const) {
+      expect(await endAll(() => "failed")).toHaveLength(2);
+      const replay = await start(subscription, selection);
+      const steps = [await step(replay), await step(replay), await step(replay)];
+      expect(steps.map(({ queued, state }) => [queued, state])).toEqual([
+        [1, "running"],
+        [1, "running"],
+        [0, "ended"],
+      ]);
+    }
+  });
 
   it("do not start for an action that their subscription has no more, nor once that is deleted", async () => {
     await on.action("b");

@@ -179,9 +179,9 @@ export async function advanceReplay(sql: Sql, id: number, step: ReplayStep): Pro
   const capacity = await capacityOf(sql, plan, step);
   if (capacity === 0) return { queued: 0, state: "saturated" };
 
-  const window = await windowOf(sql, range);
+  const window = await windowOf(sql, plan, range);
   const chosen = await sql.rows<WalkedEvent>(
-    `${chosenBy(plan)} LIMIT ?5`,
+    `${walkOf(plan).chosen} LIMIT ?5`,
     ...valuesOf(plan, window),
     capacity,
   );
@@ -242,57 +242,72 @@ interface WalkedEvent {
 /** So many rowids of events are looked at together, which takes about a millisecond. */
 const WINDOW = 4_000;
 
+/** How a replay walks, in SQL with the values of `valuesOf`. */
+interface ReplayWalk {
+  /** The first event from `?3` to `?4` that may be one to send. */
+  readonly first: string;
+  /** The `WalkedEvent`s from `?3` to `?4` that are to be sent, in order. */
+  readonly chosen: string;
+}
+
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
 const OF_ACTION = "e.action_id = (SELECT a.rowid FROM action AS a WHERE a.action = ?2)";
 const RECEIVED =
   "EXISTS (SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1)";
 
-const deliveriesBy = (index: string, condition: string): string =>
-  `SELECT d.event_id AS event, d.rowid AS delivery FROM delivery AS d INDEXED BY ${index}
-    WHERE d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4 AND ${condition} ORDER BY event`;
+/** @param looked a condition that the index has, and `chosen` what else is true of those that are to be sent */
+function deliveriesBy(index: string, looked: string, chosen: string): ReplayWalk {
+  const walked = `FROM delivery AS d INDEXED BY ${index}
+    WHERE d.subscription_id = ?1 AND ${looked} AND d.event_id BETWEEN ?3 AND ?4`;
+  return {
+    first: `SELECT d.event_id ${walked} ORDER BY d.event_id LIMIT 1`,
+    chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${walked} AND ${chosen} ORDER BY event`,
+  };
+}
 
-/**
- * SQL of the `WalkedEvent`s from `?3` to `?4` that are to be sent, in order. With a pattern it walks all events, as several walks of
- * the index of actions would have to be merged.
- */
-function chosenBy({ action, selection }: ReplayPlan): string {
+/** With a pattern all events are walked, as several walks of the index of actions would have to be merged. */
+function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
   const isForAll = isPattern(action);
   const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
   const matches = isForAll ? RECEIVED : OF_ACTION;
-  const events = (delivery: string): string =>
-    `SELECT e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery
-      FROM ${from} WHERE ${matches} AND e.rowid BETWEEN ?3 AND ?4
-        AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION} AND ${delivery}) ORDER BY event`;
-  const queries: Readonly<Record<ReplaySelection, string>> = {
+  const walked = `FROM ${from} WHERE ${isForAll ? "TRUE" : OF_ACTION} AND e.rowid BETWEEN ?3 AND ?4`;
+  const events = (delivery: string): ReplayWalk => ({
+    first: `SELECT e.rowid ${walked} ORDER BY e.rowid LIMIT 1`,
+    chosen: `SELECT e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery ${walked}
+      AND ${isForAll ? RECEIVED : "TRUE"} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION} AND ${delivery}) ORDER BY event`,
+  });
+  const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
     // With a join the engine would ignore the end of the window, and walk to the end of the index.
     failed: deliveriesBy(
       "delivery_failed_event",
-      `d.state = ${DELIVERY_STATE.failed} AND EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
+      `d.state = ${DELIVERY_STATE.failed}`,
+      `EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
     ),
     // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
     waiting: deliveriesBy(
       "delivery_waiting_event",
-      `d.failures > 0 AND d.due_ms IS NOT NULL AND NOT ${LEASE_OF("d")}`,
+      "d.failures > 0 AND d.due_ms IS NOT NULL",
+      `NOT ${LEASE_OF("d")}`,
     ),
     missed: events("TRUE"),
     all: events(`d.state IN ${UNFINISHED_STATES}`),
   };
-  return queries[selection];
+  return walks[selection];
 }
 
-/** Answers the values for ?1 to ?4 of `chosenBy`. */
+/** Answers the values for ?1 to ?4 of a walk. */
 function valuesOf({ subscription, action }: ReplayPlan, { low, high }: RowidRange): SqlValue[] {
   return [subscription, action, low, high];
 }
 
-/** The rowids of the range that are looked at next. Numbers that a restore has skipped are passed over. */
-async function windowOf(sql: Sql, { low, high }: RowidRange): Promise<RowidRange> {
-  const first = await sql.value<number | null>(
-    "SELECT min(rowid) FROM event WHERE rowid BETWEEN ? AND ?",
-    low,
-    high,
-  );
-  return { low, high: Math.min(high, (first ?? high) + WINDOW - 1) };
+/**
+ * The rowids of the range that are looked at next. What comes before the first event that may be one to send is passed over:
+ * those of others may be millions, and numbers that a restore has skipped even more.
+ */
+async function windowOf(sql: Sql, plan: ReplayPlan, range: RowidRange): Promise<RowidRange> {
+  const first = await sql.value<number | undefined>(walkOf(plan).first, ...valuesOf(plan, range));
+  const { low, high } = range;
+  return { low: first ?? low, high: Math.min(high, (first ?? high) + WINDOW - 1) };
 }
 
 export async function planReplay(sql: Sql, request: ReplayRequest): Promise<ReplayPlan | undefined> {
@@ -305,8 +320,8 @@ export async function planReplay(sql: Sql, request: ReplayRequest): Promise<Repl
 export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<ReadPart<number, ReplayPlan>> {
   const [range] = plan.scope;
   if (range === undefined) return { items: [] };
-  const window = await windowOf(sql, range);
-  const chosen = `SELECT count(*) FROM (${chosenBy(plan)}) AS chosen`;
+  const window = await windowOf(sql, plan, range);
+  const chosen = `SELECT count(*) FROM (${walkOf(plan).chosen}) AS chosen`;
   const count = await sql.value<number>(chosen, ...valuesOf(plan, window));
   return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, window.high, "asc") } };
 }
