@@ -54,6 +54,9 @@ it("of very many deliveries so many are counted, and it is told that there may b
       SELECT n, n, 1, n, 1, n % 1000 = 7 FROM n`,
     `${series(1_500)} INSERT INTO delivery (rowid, event_id, subscription_id, state, created_ms, finished_ms, last_error)
       SELECT 30000 + n, n, 2, 3, 1, ${NOW} + n, 'HTTP 500' FROM n`,
+    // The clock was set back before the last of them.
+    `UPDATE event SET timestamped_ms = ${PUBLISHED} - 5 WHERE rowid > 1400`,
+    "INSERT INTO clock_step (first_event, first_delivery, noticed_ms) VALUES (1401, 1000000, 1)",
   );
   const { items, total } = await store.queue.attention({ nowMs: NOW + 9_000, limit: 9 });
   expect(total).toBe(2);
@@ -62,7 +65,7 @@ it("of very many deliveries so many are counted, and it is told that there may b
       reason: "failed",
       deliveries: 1_000,
       at_least: true,
-      published_from: "2026-02-01T00:00:00.001Z",
+      published_from: "2026-01-31T23:59:59.995Z",
       delivery_id: 31_500,
       error: "HTTP 500",
     },

@@ -163,7 +163,9 @@ interface FailedRow {
   readonly error: string | null;
   readonly deliveries: number;
   readonly sinceMs: number;
-  readonly firstEvent: number;
+  readonly publishedMs: number;
+  /** When the first event was published whose delivery has failed for good, at any time. */
+  readonly oldestMs: number;
 }
 
 /** Answers what has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
@@ -174,7 +176,9 @@ async function failuresOf(
   nowMs: number,
 ): Promise<Entry | undefined> {
   const [last] = await sql.rows<FailedRow>(
-    `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs, min(event_id) OVER () AS firstEvent
+    `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
+        min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs,
+        (SELECT timestamped_ms FROM event WHERE event.rowid = (SELECT min(event_id) ${FAILED})) AS oldestMs
       FROM (SELECT rowid AS id, event_id, finished_ms, last_error AS error ${FAILED} ORDER BY event_id DESC LIMIT ?2) AS latest
       WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
     subscription.rowid,
@@ -182,16 +186,12 @@ async function failuresOf(
     nowMs - DAY_MS,
   );
   if (last === undefined) return undefined;
-  const { sinceMs, firstEvent, ...more } = last;
+  const { sinceMs, publishedMs, oldestMs, ...more } = last;
   const at_least = more.deliveries === most;
   // Of those that were not looked at, the first one counts.
-  const publishedMs = await sql.value<number | undefined>(
-    `SELECT timestamped_ms FROM event WHERE rowid = coalesce(?2, (SELECT min(event_id) ${FAILED}))`,
-    subscription.rowid,
-    at_least ? null : firstEvent,
-  );
-  const found = { at_least, published_from: isoOrNull(publishedMs ?? null) };
-  return { subscription, reason: "failed", since: toIso(sinceMs), more: { ...more, ...found } };
+  const published_from = isoOrNull(at_least ? Math.min(publishedMs, oldestMs) : publishedMs);
+  const since = toIso(sinceMs);
+  return { subscription, reason: "failed", since, more: { ...more, at_least, published_from } };
 }
 
 async function itemOf(
