@@ -265,7 +265,7 @@ export class Responder {
     headers.push(...policyAt(path));
     if (!nodeRequest.complete && !dropsRest(nodeRequest)) headers.push("connection", "close");
     nodeResponse.writeHead(status, "", headers);
-    if (method === "HEAD") nodeResponse.end();
+    if (method === "HEAD") end(nodeResponse, this.#clock);
     // The body goes in one write with the headers.
     else if (bytes <= PIECE_BYTES && typeof body === "string") end(nodeResponse, this.#clock, body);
     else if (bytes <= PIECE_BYTES && !isByteStream(body) && body.length === 1) {
