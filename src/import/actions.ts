@@ -4,9 +4,9 @@ import { checkNewActionName } from "../domain/names.ts";
 import { checkSchema } from "../schema/check.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
 import { fieldName, pathNamed, pathOf } from "../json/field-path.ts";
-import { type Catalogue, type DocumentEvent, type SkippedMessage, refuse } from "./catalogue.ts";
+import type { Catalogue } from "./catalogue.ts";
 import { type Note, toDraft7, type Translated } from "./draft7.ts";
-import { UnsupportedSchema } from "./source.ts";
+import { refuse, UnsupportedMessage } from "./source.ts";
 
 /** An action as a registry file declares it. */
 export interface ImportedAction {
@@ -19,28 +19,35 @@ export interface ImportedAction {
   readonly notes: readonly Note[];
 }
 
+/** What there is no action for, and why. */
+export interface SkippedMessage {
+  readonly name: string;
+  readonly place: string;
+  readonly message: string;
+}
+
 /**
  * An action for each message that can be one, sorted by name, and why there is none for the others.
  * @param prefix goes before each name, with a dot
  */
 export function actionsIn(
-  { source, messages, omitted }: Catalogue,
+  { source, messages }: Catalogue,
   prefix: string | undefined,
 ): { readonly actions: readonly ImportedAction[]; readonly skipped: readonly SkippedMessage[] } {
-  const others = [...omitted];
+  const skipped: SkippedMessage[] = [];
   const byName = new Map<string, ImportedAction[]>();
-  for (const message of messages) {
+  for (const { name, place, read } of messages) {
     try {
-      const action = actionName(message, prefix);
-      const { name, place, deprecated } = message;
-      const { schemata, notes } = checked(toDraft7(source, message.schema));
+      const { schema, deprecated } = read();
+      const action = actionName(name, place, prefix);
+      const { schemata, notes } = checked(toDraft7(source, schema));
       const was = { pointer: place, message: `named ${JSON.stringify(name)} in the document` };
       const allNotes = action.endsWith(name) ? notes : [was, ...notes];
       const imported = { action, schemata, deprecated, place, notes: allNotes };
       byName.set(action, [...(byName.get(action) ?? []), imported]);
     } catch (error) {
-      if (!(error instanceof UnsupportedSchema)) throw error;
-      others.push({ name: message.name, place: error.pointer, message: error.message });
+      if (!(error instanceof UnsupportedMessage)) throw error;
+      skipped.push({ name, place: error.pointer, message: error.message });
     }
   }
   const actions: ImportedAction[] = [];
@@ -49,14 +56,14 @@ export function actionsIn(
     if (isOne) actions.push(...all.slice(0, 1));
     else {
       const message = `${all.length} of the document come to the name ${name}, with different schemas; name them apart there`;
-      others.push(...all.map(({ place }) => ({ name, place, message })));
+      skipped.push(...all.map(({ place }) => ({ name, place, message })));
     }
   }
-  return { actions, skipped: others };
+  return { actions, skipped };
 }
 
 /** Characters that a name cannot have become a dot where they separate words, as in `user/signed-up`, else an underscore. */
-function actionName({ name, place }: DocumentEvent, prefix: string | undefined): string {
+function actionName(name: string, place: string, prefix: string | undefined): string {
   const plain = name
     .replaceAll(/[^A-Za-z0-9_.-]+/g, (odd) => (/[/:#.]/.test(odd) ? "." : "_"))
     .replaceAll(/\.{2,}/g, ".")

@@ -1,8 +1,7 @@
-import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
-import { SCHEMA_LIMITS } from "../schema/limits.ts";
-import { pointerSteps, pointerTo } from "../json/field-path.ts";
-import { type Dialect, type SourceDocument, UnsupportedSchema } from "./source.ts";
-import { holds, isKept, isEmptyText, reasonDropped, STRUCTURE } from "./vocabulary.ts";
+import { unknownKeyword } from "../schema/check.ts";
+import { isAnnotation, isKnown, isObject, type JsonObject, schemasIn } from "../schema/keywords.ts";
+import { type FieldPath, pointerSteps, pointerTo } from "../json/field-path.ts";
+import { type Dialect, refuse, type SourceDocument } from "./source.ts";
 
 /** What was changed or left out, with its place in the source. */
 export interface Note {
@@ -13,177 +12,135 @@ export interface Note {
 export interface Translated {
   readonly schemata: unknown;
   readonly notes: readonly Note[];
-  /** The place in the source of a path of `schemata`, or of the schema it is in. */
-  readonly sourceOf: (path: readonly (string | number)[]) => string;
+  /** The place in the source of a path of `schemata`. */
+  readonly sourceOf: (path: FieldPath) => string;
 }
+
+const ADDRESSES: Readonly<Record<Dialect, RegExp>> = {
+  "draft-07": /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/,
+  // OpenAPI's own is 2020-12 with keywords that check nothing.
+  "2020-12":
+    /^https?:\/\/(?:json-schema\.org\/draft\/2020-12\/schema#?|spec\.openapis\.org\/oas\/3\.[12]\/dialect\/[\w.-]+)$/,
+};
+
+/** Whether a `$schema` or `jsonSchemaDialect` is that of a dialect. */
+export function isAddressOf(dialect: Dialect, address: unknown): boolean {
+  return ADDRESSES[dialect].test(String(address));
+}
+
+/** Keywords of 2020-12 that check what draft-07 cannot say, or says in another way, and what to write. */
+const NEWER: ReadonlyMap<string, string> = new Map([
+  ["$dynamicRef", "use $ref"],
+  ["dependentRequired", "write if and then, with required in both"],
+  ["dependentSchemas", "write if and then, with required in the if"],
+  ["maxContains", "leave it out"],
+  ["minContains", "leave it out"],
+  ["prefixItems", "describe every item by items"],
+  ["unevaluatedItems", "describe every item by items"],
+  ["unevaluatedProperties", "write additionalProperties, with all members in properties"],
+]);
+
+/** What names a schema or keeps others. What is referred to becomes a definition of the whole. */
+const LEFT_BEHIND = new Set(["$id", "$defs", "definitions"]);
 
 /**
  * A schema of draft-07 that accepts what one in a larger document accepts. What it refers to becomes `definitions`.
- * @throws `UnsupportedSchema` for what would not mean the same
+ * @throws `UnsupportedMessage` for what would not mean the same
  */
 export function toDraft7(source: SourceDocument, pointer: string): Translated {
-  return new Translation(source).run(pointer);
+  return new Translation(source, pointer).run();
 }
-
-type Members = Map<string, unknown>;
-
-/** Keywords whose schemas may name members of the same object. */
-const NAMING_MEMBERS = "$ref allOf anyOf oneOf if then else dependentSchemas dependencies".split(" ");
-
-/** One keyword of draft-07 stands for all of them. */
-const DEPENDENCIES = ["dependencies", "dependentRequired", "dependentSchemas"];
-
-/** What draft-07 cannot say, or only in a long way round. */
-const UNTRANSLATED: ReadonlyMap<string, string> = new Map([
-  ["unevaluatedItems", "; beside prefixItems alone, write items instead"],
-  ["minContains", ""],
-  ["maxContains", ""],
-]);
 
 class Translation {
   readonly #source: SourceDocument;
+  readonly #root: string;
   readonly #notes: Note[] = [];
-  readonly #places = new WeakMap<object, string>();
-  /** Names of definitions, by the place in the source. */
+  /** Definitions by the place in the source, and the other way round. */
   readonly #names = new Map<string, string>();
-  #root = "";
-  #count = 0;
+  readonly #places = new Map<string, string>();
 
-  constructor(source: SourceDocument) {
+  constructor(source: SourceDocument, pointer: string) {
     this.#source = source;
+    this.#root = source.follow(pointer, "nothing");
   }
 
-  run(pointer: string): Translated {
-    this.#root = this.#source.follow(pointer, "nothing");
-    const root = this.#schema(this.#root);
+  run(): Translated {
+    const schemata = this.#schema(this.#root);
     // A definition may add others to the map while it is iterated.
     const definitions: [string, unknown][] = [];
-    for (const [place, name] of this.#names) definitions.push([name, this.#schema(place)]);
-    if (isObject(root) && definitions.length > 0) root["definitions"] = Object.fromEntries(definitions);
-    return {
-      schemata: root,
-      notes: this.#notes,
-      sourceOf: (path) => {
-        let [value, place, from]: [unknown, string, number] = [root, this.#root, 0];
-        for (const [index, step] of path.entries()) {
-          value = (value as Record<string, unknown> | undefined)?.[String(step)];
-          const known = typeof value === "object" && value !== null ? this.#places.get(value) : undefined;
-          if (known !== undefined) [place, from] = [known, index + 1];
-        }
-        return path.slice(from).reduce<string>(pointerTo, place);
-      },
-    };
+    for (const [name, place] of this.#places) definitions.push([name, this.#schema(place)]);
+    if (isObject(schemata) && definitions.length > 0) {
+      schemata["definitions"] = Object.fromEntries(definitions);
+    }
+    return { schemata, notes: this.#notes, sourceOf: (path) => this.#sourceOf(path) };
+  }
+
+  #sourceOf(path: FieldPath): string {
+    const [keyword, name, ...inside] = path;
+    const definition = keyword === "definitions" ? this.#places.get(String(name)) : undefined;
+    if (definition === undefined) return path.reduce<string>(pointerTo, this.#root);
+    return inside.reduce<string>(pointerTo, definition);
   }
 
   #schema(pointer: string): unknown {
     const schema = this.#source.at(pointer);
-    if (typeof schema === "boolean") return schema;
-    if (!isObject(schema)) throw new UnsupportedSchema(pointer, "must be a schema: an object, true or false");
-    this.#count += 1;
-    if (this.#count > SCHEMA_LIMITS.subschemas) {
-      const max = SCHEMA_LIMITS.subschemas.toLocaleString("en");
-      throw new UnsupportedSchema(this.#root, `needs more than ${max} schemas, with all that it refers to`);
-    }
-    const translated = this.#object(schema, pointer);
-    this.#places.set(translated, pointer);
-    return translated;
-  }
-
-  #object(schema: JsonObject, pointer: string): JsonObject {
-    const dialect = this.#source.dialectAt(pointer);
-    const hasReference = typeof schema["$ref"] === "string";
+    // What is no schema stays as it is, and is refused when the whole is checked.
+    if (!isObject(schema)) return schema;
+    const { dialect } = this.#source;
     const entries: [string, unknown][] = [];
     for (const [keyword, value] of Object.entries(schema)) {
       const place = pointerTo(pointer, keyword);
-      const note = (message: string) => this.#notes.push({ pointer: place, message });
-      if (STRUCTURE.has(keyword)) continue;
-      if (keyword === "$ref" && hasReference) {
-        entries.push([keyword, this.#reference(String(value), pointer)]);
-      } else if (keyword === "$dynamicRef" && dialect === "2020-12") {
-        throw new UnsupportedSchema(place, "$dynamicRef has no counterpart in draft-07; use $ref");
-      } else if (hasReference && dialect === "draft-07" && !isAnnotation(keyword)) {
-        note(`left out: draft-07 ignores ${keyword} beside $ref`);
+      const leaveOut = (message: string) => this.#notes.push({ pointer: place, message });
+      const instead = dialect === "2020-12" ? NEWER.get(keyword) : undefined;
+      if (instead !== undefined) refuse(place, `${keyword} is not translated; ${instead}`);
+      if (keyword === "$schema") checkDialect(dialect, value, place);
+      else if (LEFT_BEHIND.has(keyword)) continue;
+      else if (keyword === "$ref" && typeof value === "string") {
+        entries.push([keyword, this.#reference(value, pointer)]);
       } else if (keyword === "example" && schema["examples"] === undefined) {
         entries.push(["examples", [value]]);
-      } else if (isEmptyText(keyword, value)) {
-        note(`left out: ${keyword} is empty`);
-      } else if (holds(keyword, dialect) !== undefined) {
-        entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
-      } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
-      else note(reasonDropped(keyword));
+      } else if (!isKnown(keyword) && !keyword.startsWith("x-")) {
+        leaveOut(`left out: ${unknownKeyword(keyword)}`);
+      } else if (value === null && (keyword === "description" || keyword === "title")) {
+        // An empty `description:` of YAML, which draft-07 refuses.
+        leaveOut(`left out: ${keyword} is empty`);
+      } else entries.push([keyword, this.#inside(keyword, value, place)]);
     }
-    return dialect === "draft-07" ? Object.fromEntries(entries) : this.#downgrade(new Map(entries), pointer);
+    const translated = Object.fromEntries(entries);
+    return dialect === "2020-12" ? referenceInside(translated) : translated;
   }
 
-  /** The schemas inside a keyword. The meta-schema of draft-07 refuses anything else that is there. */
-  #inside(keyword: string, value: unknown, pointer: string, dialect: Dialect): unknown {
-    const inside = holds(keyword, dialect);
-    if (Array.isArray(value) && inside === "schema") {
-      const hint = keyword === "items" ? "; in 2020-12 a list of schemas is prefixItems" : "";
-      throw new UnsupportedSchema(pointer, `${keyword} must be one schema${hint}`);
-    }
+  /** The value of a keyword, with the schemas in it translated. */
+  #inside(keyword: string, value: unknown, pointer: string): unknown {
+    const holds = schemasIn(keyword);
+    if (holds === undefined) return value;
     if (Array.isArray(value)) return value.map((_, index) => this.#schema(pointerTo(pointer, index)));
-    if (inside !== "map") return this.#schema(pointer);
-    if (!isObject(value)) return value;
-    const entries = Object.entries(value).map(([name, inner]): [string, unknown] => {
-      const isList = keyword === "dependencies" && Array.isArray(inner);
-      return [name, isList ? inner : this.#schema(pointerTo(pointer, name))];
-    });
-    return Object.fromEntries(entries);
-  }
-
-  /**
-   * A schema of 2020-12 in keywords of draft-07. The schemas inside are translated already.
-   *
-   * | 2020-12 | draft-07 |
-   * | --- | --- |
-   * | `prefixItems` and `items` | `items` and `additionalItems` |
-   * | `dependentRequired` or `dependentSchemas` | `dependencies` |
-   * | `unevaluatedProperties`, where nothing beside it names members too | `additionalProperties` |
-   * | keywords beside `$ref` | `allOf` with the `$ref` |
-   */
-  #downgrade(members: Members, pointer: string): JsonObject {
-    const refuse = (keyword: string, why: string): never => {
-      throw new UnsupportedSchema(pointerTo(pointer, keyword), `${keyword} is not translated${why}`);
-    };
-    for (const [keyword, why] of UNTRANSLATED) if (members.has(keyword)) refuse(keyword, why);
-    const rest = members.get("unevaluatedProperties");
-    members.delete("unevaluatedProperties");
-    if (rest !== undefined && rest !== true && !members.has("additionalProperties")) {
-      const other = NAMING_MEMBERS.find((keyword) => members.has(keyword));
-      const advice = "write additionalProperties, with all members in properties";
-      if (other !== undefined) refuse("unevaluatedProperties", ` beside ${other}; ${advice}`);
-      members.set("additionalProperties", rest);
-    }
-    const [dependencies, second] = DEPENDENCIES.filter((keyword) => members.has(keyword));
-    if (second !== undefined) refuse(second, ` beside ${dependencies}`);
-    const renamed = [...members].map(([keyword, value]): [string, unknown] => {
-      if (keyword === dependencies) return ["dependencies", value];
-      if (!members.has("prefixItems")) return [keyword, value];
-      if (keyword === "prefixItems") return ["items", value];
-      return [keyword === "items" ? "additionalItems" : keyword, value];
-    });
-    return referenceInside(Object.fromEntries(renamed));
+    if (holds !== "map" || !isObject(value)) return this.#schema(pointer);
+    const members = this.#source.membersAt(pointer);
+    return Object.fromEntries(members.map(([name, place]) => [name, this.#schema(place)]));
   }
 
   #reference(ref: string, from: string): string {
     const place = this.#source.follow(this.#source.target(ref, from), "nothing");
     if (place === this.#root) return "#";
-    let name = this.#names.get(place);
-    if (name === undefined) {
-      name = freeName(pointerSteps(place).at(-1) ?? "", new Set(this.#names.values()));
-      this.#names.set(place, name);
-    }
+    const name = this.#names.get(place) ?? this.#freeName(pointerSteps(place).at(-1) ?? "");
+    this.#names.set(place, name);
+    this.#places.set(name, place);
     return `#/definitions/${name}`;
+  }
+
+  /** A name that needs no escaping in a reference. */
+  #freeName(wanted: string): string {
+    const stem = wanted.replaceAll(/[^A-Za-z0-9._-]+/g, "_") || "schema";
+    let name = stem;
+    for (let next = 2; this.#places.has(name); next++) name = `${stem}_${next}`;
+    return name;
   }
 }
 
-/** A name that needs no escaping in a reference. */
-function freeName(wanted: string, taken: ReadonlySet<string>): string {
-  const stem = wanted.replaceAll(/[^A-Za-z0-9._-]+/g, "_") || "schema";
-  let name = stem;
-  for (let next = 2; taken.has(name); next++) name = `${stem}_${next}`;
-  return name;
+function checkDialect(dialect: Dialect, address: unknown, pointer: string): void {
+  if (isAddressOf(dialect, address)) return;
+  refuse(pointer, `the schemas of this document are read as ${dialect}; write this one so, without $schema`);
 }
 
 /** In draft-07 nothing beside a `$ref` counts. */
@@ -191,5 +148,6 @@ function referenceInside(schema: JsonObject): JsonObject {
   const { $ref, ...others } = schema;
   if ($ref === undefined || Object.keys(others).every((keyword) => isAnnotation(keyword))) return schema;
   const all = Array.isArray(others["allOf"]) ? (others["allOf"] as unknown[]) : [];
-  return { ...others, allOf: [{ $ref }, ...all] };
+  // Behind the others, so that their places stay those of the source.
+  return { ...others, allOf: [...all, { $ref }] };
 }

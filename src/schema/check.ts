@@ -126,14 +126,8 @@ function warningsOf({ nodes }: SchemaDocument): SchemaWarning[] {
 }
 
 function messageFor(keyword: string, schema: JsonObject): string | undefined {
-  if (keyword === "nullable") {
-    return 'nullable is not part of JSON Schema and checks nothing; to allow null, write "null" into the list of types';
-  }
-  if (!isKnown(keyword)) {
-    // By custom such a name marks an extension on purpose.
-    if (keyword.startsWith("x-")) return undefined;
-    return `${quoted(keyword)} is not a keyword of draft-07 and checks nothing${hintOf(closestKeyword(keyword))}`;
-  }
+  // By custom such a name marks an extension on purpose.
+  if (!isKnown(keyword)) return keyword.startsWith("x-") ? undefined : unknownKeyword(keyword);
   if (schema["$ref"] !== undefined) {
     if (keyword === "$ref" || isAnnotation(keyword) || isDefinitions(keyword)) return undefined;
     return `${keyword} is ignored beside $ref in draft-07; put both into allOf`;
@@ -146,6 +140,14 @@ function messageFor(keyword: string, schema: JsonObject): string | undefined {
     return `the format ${quoted(schema["format"])} is not known and checks nothing${hint}`;
   }
   return aboutOtherTypes(keyword, schema);
+}
+
+/** What is to be said of a keyword that draft-07 does not have. */
+export function unknownKeyword(keyword: string): string {
+  if (keyword === "nullable") {
+    return 'nullable is not part of JSON Schema and checks nothing; to allow null, write "null" into the list of types';
+  }
+  return `${quoted(keyword)} is not a keyword of draft-07 and checks nothing${hintOf(closestKeyword(keyword))}`;
 }
 
 /** The warning about a keyword that can refuse no value of the types that the schema allows. */

@@ -1,7 +1,7 @@
 import { EvregError } from "../../domain/error.ts";
 import { checkActionName, checkLabel, NAME_LENGTH } from "../../domain/names.ts";
-import { actionsIn, type ImportedAction } from "../../import/actions.ts";
-import { type SkippedMessage, readCatalogue } from "../../import/catalogue.ts";
+import { actionsIn, type ImportedAction, type SkippedMessage } from "../../import/actions.ts";
+import { readCatalogue } from "../../import/catalogue.ts";
 import { readInput } from "../io/input.ts";
 import { note, writeOut } from "../io/output.ts";
 import { firstOf, escapeControl } from "../io/text.ts";

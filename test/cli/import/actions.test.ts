@@ -33,6 +33,7 @@ describe("OpenAPI 3.1", () => {
   test("each webhook's JSON body becomes an action, wherever its parts are stored", () => {
     const { schemas, deprecated, title, notes, omitted } = imported(`openapi: 3.1.0
 info: { title: Shop, version: "1" }
+jsonSchemaDialect: https://spec.openapis.org/oas/3.1/dialect/base
 webhooks:
   order.created:
     post:
@@ -73,7 +74,8 @@ components:
 webhooks:
   empty: {}
   none: { post: {} }
-  form: { post: { requestBody: { content: { multipart/form-data: { schema: {} } } } } }
+  two: { post: { requestBody: { content: {} } }, put: { requestBody: { content: {} } } }
+  form: { get: {}, post: { requestBody: { content: { multipart/form-data: { schema: {} } } } } }
   bare: ${body("{}")}
   list: ${body("{ schema: { type: array } }")}
   away: { $ref: "other.yaml#/webhooks/away" }
@@ -82,21 +84,24 @@ webhooks:
   evreg.own: ${body("{ schema: {} }")}
   ahead: ${body('{ schema: { properties: { zip: { pattern: "(?=a)" } } } }')}
   old: ${body("{ schema: { minimum: 1, exclusiveMinimum: true } }")}
+  text: ${body("{ schema: { items: text } }")}
   fine: ${body("{ schema: {} }")}
 `);
     expect(schemas).toEqual({ fine: {} });
     expect(omitted).toEqual([
-      "doc.yaml:3: empty: it has no operation",
-      "doc.yaml:4: none: it has no request body",
-      "doc.yaml:5: form: its request body is never JSON",
-      "doc.yaml:6: bare: its request body has no schema",
-      'doc.yaml:8: away: $ref "other.yaml#/webhooks/away" leads out of this document, and nothing else is read; bundle the documents into one first',
-      "doc.yaml:7: list: a payload is always an object, which this schema refuses",
-      "doc.yaml:9: ~~~: its schema, with all that it refers to, must be a JSON Schema object",
-      "doc.yaml:10: ...: no action can be named so: it must not be empty",
-      "doc.yaml:11: evreg.own: no action can be named so: it must not begin with evreg., as evreg keeps these names for events about itself",
-      'doc.yaml:12: ahead: pattern: the pattern uses a lookahead or lookbehind, which cannot be checked in linear time; put what must not match into "not": { "pattern": … }, and what must match as well into "allOf"',
-      "doc.yaml:13: old: exclusiveMinimum: must be a number",
+      "doc.yaml:3: empty: it has 0 operations with a request body, and must have one",
+      "doc.yaml:4: none: it has 0 operations with a request body, and must have one",
+      "doc.yaml:5: two: it has 2 operations with a request body, and must have one",
+      "doc.yaml:6: form: its request body is never JSON",
+      "doc.yaml:7: bare: its request body has no schema",
+      "doc.yaml:8: list: a payload is always an object, which this schema refuses",
+      'doc.yaml:9: away: $ref "other.yaml#/webhooks/away" is no pointer into this document (#/…), and nothing else is read; bundle what it needs into the document first',
+      "doc.yaml:10: ~~~: its schema, with all that it refers to, must be a JSON Schema object",
+      "doc.yaml:11: ...: no action can be named so: it must not be empty",
+      "doc.yaml:12: evreg.own: no action can be named so: it must not begin with evreg., as evreg keeps these names for events about itself",
+      'doc.yaml:13: ahead: pattern: the pattern uses a lookahead or lookbehind, which cannot be checked in linear time; put what must not match into "not": { "pattern": … }, and what must match as well into "allOf"',
+      "doc.yaml:14: old: exclusiveMinimum: must be a number",
+      "doc.yaml:15: text: items: must be a schema: an object, true or false",
     ]);
   });
 
@@ -124,14 +129,22 @@ webhooks:
       "shop.v1.order_created: 2 of the document come to the name shop.v1.order_created, with different schemas; name them apart there";
     expect(omitted).toEqual([`doc.yaml:5: ${message}`, `doc.yaml:6: ${message}`]);
   });
+});
 
-  test("jsonSchemaDialect sets the dialect of its schemas", () => {
-    const { schemas } = imported(`openapi: 3.1.0
-jsonSchemaDialect: http://json-schema.org/draft-07/schema#
-webhooks: { a: { post: { requestBody: { content: { application/json: { schema: { items: [{}] } } } } } } }
+test("a schema made to grow without end is refused", () => {
+  const kept = Array.from(
+    { length: 6_500 },
+    (_, at) => `    s${at}: { not: { $ref: "#/components/schemas/s${at + 1}" } }\n`,
+  );
+  const { omitted } = imported(`openapi: 3.1.0
+webhooks: { a: ${body('{ schema: { not: { $ref: "#/components/schemas/s0" } } }')} }
+components:
+  schemas:
+${kept.join("")}    s6500: {}
 `);
-    expect(schemas).toEqual({ a: { items: [{}] } });
-  });
+  expect(omitted).toEqual([
+    expect.stringMatching(/^doc.yaml:2: a: its schema, .* must have at most 262,144 bytes/),
+  ]);
 });
 
 describe("AsyncAPI 3", () => {
@@ -149,38 +162,38 @@ components:
   channels:
     kept: { messages: { left: { payload: { $ref: "#/components/schemas/Tuple" } } } }
   messageTraits:
-    named: { name: overruled, contentType: text/plain }
-    json: { name: user.renamed, contentType: application/json }
+    header: { headers: { type: object } }
   messages:
     UserSignedUp: { name: user.signed_up, headers: { type: object }, payload: { $ref: "#/components/schemas/User" } }
-    Traits:
-      traits: [{ $ref: "#/components/messageTraits/named" }, { $ref: "#/components/messageTraits/json" }]
-      payload: { schemaFormat: application/schema+json;version=draft-07, schema: { items: [true] } }
-    Referring:
-      payload: { schemaFormat: application/schema+json;version=2020-12, schema: { not: { $ref: "#/components/schemas/Tuple" } } }
+    Traits: { name: user.renamed, traits: [{ $ref: "#/components/messageTraits/header" }], payload: {} }
+    Unnamed: { traits: [{ $ref: "#/components/messageTraits/header" }], payload: {} }
+    Formatted: { payload: { schemaFormat: application/schema+yaml;version=draft-07, schema: { items: [true] } } }
+    Referring: { payload: { not: { $ref: "#/components/schemas/Tuple" } } }
     Avro: { payload: { schemaFormat: application/vnd.apache.avro;version=1.9.0, schema: {} } }
     Bytes: { contentType: application/octet-stream, payload: { type: string } }
     Empty: {}
   schemas:
     User: { type: object, properties: { friend: { $ref: "#/components/schemas/User", type: "null" } } }
-    Tuple: { schemaFormat: application/schema+json;version=2020-12, schema: { prefixItems: [true], items: false } }
+    Tuple: { schemaFormat: application/vnd.aai.asyncapi;version=3.0.0, schema: { items: [true] } }
 `);
-    const tuple = { items: [true], additionalItems: false };
+    const tuple = { items: [true] };
     expect(schemas).toEqual({
-      "user.signed_up": { ...OBJECT, properties: { friend: { $ref: "#" } } },
+      "user.signed_up": { ...OBJECT, properties: { friend: { $ref: "#", type: "null" } } },
       inline: { ...OBJECT, properties: { a: { format: "decimal" } } },
       left: tuple,
-      "user.renamed": { items: [true] },
+      "user.renamed": {},
+      Formatted: tuple,
       Referring: { not: { $ref: "#/definitions/schema" }, definitions: { schema: tuple } },
     });
     expect(notes).toEqual([
       'doc.yaml:8: inline: the format "decimal" is not known and checks nothing',
-      "doc.yaml:27: user.signed_up: left out: draft-07 ignores type beside $ref",
+      "doc.yaml:25: user.signed_up: type is ignored beside $ref in draft-07; put both into allOf",
     ]);
     expect(omitted).toEqual([
-      'doc.yaml:24: Bytes: it is "application/octet-stream", and payloads are JSON',
-      "doc.yaml:25: Empty: it has no payload",
-      'doc.yaml:23: Avro: schemaFormat "application/vnd.apache.avro;version=1.9.0" is none that is read: JSON Schema 2020-12 and draft-07 are',
+      "doc.yaml:18: Unnamed: traits are not read; write name and contentType into the message",
+      'doc.yaml:21: Avro: schemaFormat "application/vnd.apache.avro;version=1.9.0" is not read; write the schema in JSON Schema draft-07',
+      'doc.yaml:22: Bytes: it is "application/octet-stream", and payloads are JSON',
+      "doc.yaml:23: Empty: it has no payload",
     ]);
   });
 });
@@ -190,7 +203,7 @@ test.each([
   ['swagger: "2.0"', "doc.yaml must be OpenAPI 3.1 or AsyncAPI 3, but is OpenAPI 2.0; convert it first."],
   ["asyncapi: 2.6.0", "doc.yaml must be OpenAPI 3.1 or AsyncAPI 3, but is AsyncAPI 2.6.0; convert it first."],
   ["[1]", "doc.yaml must be OpenAPI 3.1 or AsyncAPI 3, but is something else."],
-  ["openapi: 3.1.0\njsonSchemaDialect: a:b", 'doc.yaml: jsonSchemaDialect "a:b" is none that is read'],
+  ["openapi: 3.1.0\njsonSchemaDialect: a:b", 'doc.yaml: jsonSchemaDialect "a:b" is not read'],
 ])("a document of another kind is refused: %s", (text, message) => {
   expect(() => imported(text)).toThrow(message);
 });

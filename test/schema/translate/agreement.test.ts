@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { EvregError } from "../../../src/domain/error.ts";
 import { toDraft7 } from "../../../src/import/draft7.ts";
-import { SourceDocument, UnsupportedSchema } from "../../../src/import/source.ts";
+import { SourceDocument, UnsupportedMessage } from "../../../src/import/source.ts";
 import { checkSchema } from "../../../src/schema/check.ts";
 import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
 import { randomPayload, randomSource, type RandomSource } from "./random-sources.ts";
@@ -23,17 +23,14 @@ function judgeOf(source: RandomSource): (payload: unknown) => boolean | undefine
     try {
       return validate(payload);
     } catch (error) {
-      // Of some schemas with unevaluated members it makes code that names what is not there, or sets a member of it.
+      // Of some schemas it makes code that names what is not there, or sets a member of it.
       if (error instanceof ReferenceError || error instanceof TypeError) return undefined;
       throw error;
     }
   };
 }
 
-/**
- * The same for Ajv, which takes an empty list for the one before where it need not count what `contains` fits, and passes
- * over it beside `prefixItems`.
- */
+/** The same for Ajv, which takes an empty list for the one before where it need not count what `contains` fits. */
 function counted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(counted);
   if (typeof value !== "object" || value === null) return value;
@@ -81,7 +78,7 @@ function translatedOf(source: RandomSource): Validator | undefined {
     expect(checkSchema(schema).warnings.filter(({ message }) => !slips.test(message))).toEqual([]);
     return compileSchema(schema);
   } catch (error) {
-    if (error instanceof UnsupportedSchema || error instanceof EvregError) return undefined;
+    if (error instanceof UnsupportedMessage || error instanceof EvregError) return undefined;
     throw error;
   }
 }
