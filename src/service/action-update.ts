@@ -12,7 +12,6 @@ import { EvregError, invalidField } from "../domain/error.ts";
 import { nextVersionName } from "../domain/names.ts";
 import type { ActionChange, CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
-import { chainFrom } from "./compiled-actions.ts";
 import type { ServiceContext } from "./context.ts";
 import { actionOf, missingAction, notFound, omitUndefined, ownAction } from "./requests.ts";
 
@@ -167,12 +166,8 @@ async function checkSuccessor(
     candidate !== undefined &&
     (access.allows("read", candidate.application) || access.allows("write", candidate.application));
   if (!isVisible) throw await missingAction(catalog, access, successor, "successor");
-  const refuse = (why: string): never => {
-    throw invalidField("successor", `${why}; name another, or none`, successor);
-  };
-  if (candidate.isBuiltIn) refuse("tells of evreg itself, so nobody can publish to it");
-  if (candidate.retired) refuse("is retired, so nobody can publish to it");
-  for await (const next of chainFrom(catalog, candidate.successor)) {
-    if (next.action === action) refuse(`leads back to ${action}`);
+  if (candidate.isBuiltIn) {
+    const message = "tells of evreg itself, so nobody can publish to it; name another, or none";
+    throw invalidField("successor", message, successor);
   }
 }

@@ -11,7 +11,6 @@ import {
   type Validator,
 } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import type { CatalogStore } from "../store/catalog.ts";
 import type { Store } from "../store/store.ts";
 
 // What publishing goes by: actions with their compiled schemas, and the checks of payloads by these.
@@ -30,7 +29,7 @@ export interface LoadedAction extends CompiledSchema {
   readonly isBuiltIn: boolean;
   /** Whether anybody may publish to it. */
   readonly takesEvents: boolean;
-  /** What to publish to instead: the first successor that is not retired. */
+  /** What to publish to instead. */
   readonly successor: string | null;
   /** What is said of it while it is deprecated. */
   readonly deprecation: Deprecation | undefined;
@@ -86,7 +85,7 @@ export class ActionCache {
     return loading;
   }
 
-  /** Call it after each change of an action, which may be the successor of others. All are read again; schemas stay compiled. */
+  /** Call it after each change of an action. All are read again; schemas stay compiled. */
   changed(): void {
     this.#changes += 1;
     this.#loading.clear();
@@ -103,41 +102,18 @@ export class ActionCache {
   }
 
   async #read(name: string): Promise<LoadedAction | undefined> {
-    const { catalog } = this.#store;
-    const stored = await catalog.findAction(name);
+    const stored = await this.#store.catalog.findAction(name);
     if (stored === undefined) return undefined;
-    const { actionId, application, revision, isBuiltIn, retired, schemata } = stored;
-    const successor = await firstActiveSuccessor(catalog, stored.successor);
+    const { action, actionId, application, revision, isBuiltIn, retired, schemata, successor } = stored;
     // It compiles in steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
     const before = this.#loaded.get(name)?.action;
     const isSame = before?.actionId === actionId && before.revision === revision;
     const validator = isSame ? before.validator : await eventLoop.run(compileSchemaSteps(schemata));
-    const { action, deprecatedMs } = stored;
+    const { deprecatedMs } = stored;
     const deprecation = deprecatedMs === null ? undefined : { action, since: toIso(deprecatedMs), successor };
     const state = { isBuiltIn, takesEvents: !isBuiltIn && !retired, successor, deprecation };
     return { actionId, application, revision, schemata, validator, ...state };
   }
-}
-
-const MAX_STEPS = 20;
-
-/** A successor and its successors, as far as they exist: at most 20, as two changes at a time may have made a circle. */
-export async function* chainFrom(
-  catalog: CatalogStore,
-  successor: string | null,
-): AsyncGenerator<{ readonly action: string; readonly isRetired: boolean }> {
-  let name = successor;
-  for (let step = 0; name !== null && step < MAX_STEPS; step += 1) {
-    const stored = await catalog.findAction(name);
-    if (stored === undefined) return;
-    yield { action: name, isRetired: stored.retired };
-    name = stored.successor;
-  }
-}
-
-async function firstActiveSuccessor(catalog: CatalogStore, successor: string | null): Promise<string | null> {
-  for await (const { action, isRetired } of chainFrom(catalog, successor)) if (!isRetired) return action;
-  return null;
 }
 
 /** A check of so many steps takes this thread a millisecond or two; the longest that it runs itself takes some 10. */

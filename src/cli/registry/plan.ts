@@ -101,9 +101,8 @@ export async function planFor(
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   };
   const actions = stepsFor(ACTION);
-  const ends = actions.filter(isEnd);
   const bodies = actions.filter((step) => !isEnd(step));
-  const changing = [...bodies, ...endsInOrder(ends), ...stepsFor(SUBSCRIPTION)];
+  const changing = [...bodies, ...actions.filter(isEnd), ...stepsFor(SUBSCRIPTION)];
 
   const applications = new Set(
     [...declared.actions, ...declared.subscriptions].map(({ values }) => values["application"]),
@@ -232,26 +231,6 @@ function stepOf(
     breaks: [],
     warnings: [],
   };
-}
-
-/**
- * The ends of actions in such an order that no successor is retired when it is named: actions that are in use again come
- * first, then each action after those that name it.
- */
-function endsInOrder(steps: readonly Step[]): Step[] {
-  const isInUse = ({ body }: Step): boolean =>
-    (body["successor"] ?? null) === null && body["deprecated"] !== true && body["retired"] !== true;
-  const ended = steps.filter((step) => !isInUse(step));
-  const ordered = new Set<Step>(steps.filter(isInUse));
-  const open = new Set<Step>();
-  const add = (step: Step): void => {
-    if (open.has(step)) return;
-    open.add(step);
-    for (const other of ended) if (other.body["successor"] === step.name) add(other);
-    ordered.add(step);
-  };
-  for (const step of ended) add(step);
-  return [...ordered];
 }
 
 /** The members that are JSON Schemas. */

@@ -47,8 +47,8 @@ test("a successor may be declared in the same file, in any order, and be retired
     "create a.new",
     "create a.old",
     "create a.other",
-    "change a.old",
     "change a.mid",
+    "change a.old",
     "change a.other",
   ]);
   expect(await state("a.old")).toEqual([true, true, "a.mid"]);
@@ -93,13 +93,6 @@ test("what a file declares is planned upon what there is, also under the name of
   expect((await planOf(evreg, text)).steps).toEqual([]);
   const { subscriptions } = exported(await registryOf(evreg, "shop"));
   expect(subscriptions.map(({ subscription }) => subscription)).toContain("listen-orders");
-});
-
-test("an action that is in use again can succeed the one that succeeded it", async () => {
-  await apply(file("c.a, deprecated: true, successor: c.b", "c.b", "c.c"));
-  await apply(file("c.a, deprecated: false", "c.b, deprecated: true, successor: c.a", "c.c"));
-  expect(await state("c.a")).toEqual([false, false, null]);
-  expect(await state("c.b")).toEqual([true, false, "c.a"]);
 });
 
 test("a file without a state leaves it unchanged, and a plan shows a state that changes", async () => {
