@@ -32,7 +32,7 @@ It needs a token with the scopes listen and read, or one that may write.`;
   static override flags = {
     action: Flags.string({
       summary:
-        "Only events of this action, or of all beneath it as order.*; all unless given. May be repeated.",
+        "Only events of this action, or of all beneath it as order.* (default: those of --subscription where it is there, else all). May be repeated.",
       helpValue: "NAME",
       multiple: true,
       multipleNonGreedy: true,
@@ -54,7 +54,7 @@ It needs a token with the scopes listen and read, or one that may write.`;
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Listen);
-    const { application, subscription, action: actions = ["*"] } = flags;
+    const { application, subscription, action: actions } = flags;
     if (flags.exec?.trim() === "") throw usageError("--exec: name the command to run for each event.");
     const { attempt, what } = attemptOf(flags["forward-to"], flags.exec);
     const output = this.outputFor(flags);

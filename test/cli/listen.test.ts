@@ -280,6 +280,17 @@ test("another listener of the same name is told", async () => {
   expect((await listen(1)).stderr).not.toContain("Another listener");
 });
 
+test("a subscription that is named and there is taken from as it is, without its action", async () => {
+  const id = await subscribed({ ordered: true });
+  await publish();
+  const { child, soFar, ended } = startCommand(["listen", "--subscription", name, "--data", served.data]);
+  await until("one reported", () => soFar().stdout.match(REPORTED) !== null || child.exitCode !== null);
+  child.kill("SIGTERM");
+  const { stderr } = await ended;
+  expect(stderr).toContain(`Listening: listen/${name} to order.created (${id}). Showing each.`);
+  expect(stderr).not.toContain("Made the subscription");
+});
+
 test("a paused subscription is named, with what resumes it", async () => {
   const id = await subscribed({ active: false });
   const listening = listen(1);

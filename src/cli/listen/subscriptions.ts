@@ -19,7 +19,7 @@ const OWN_NAME = "listen-";
 export interface Listened {
   readonly application?: string | undefined;
   readonly subscription?: string | undefined;
-  readonly actions: readonly string[];
+  readonly actions?: readonly string[] | undefined;
 }
 
 /** Who listens, as attempts and the name of its subscription show it. */
@@ -43,8 +43,11 @@ export async function subscriptionsFor(evreg: Evreg, listened: Listened): Promis
   const application = listened.application ?? (await applicationOf(evreg));
   const subscription = listened.subscription ?? `${OWN_NAME}${listenerName()}`;
   const named = await listNamed(evreg, application, subscription);
+  // Whoever names a subscription that is there, and no action, means that one as it is.
+  const there = listened.subscription === undefined ? [] : named.map(({ action }) => action);
+  const actions = listened.actions ?? (there.length > 0 ? there : ["*"]);
   const subscriptions: Subscription[] = [];
-  for (const action of new Set(listened.actions)) {
+  for (const action of new Set(actions)) {
     const wanted = { application, subscription, action };
     const one = named.find((known) => known.action === action) ?? (await make(evreg, wanted));
     mustFit(one);
