@@ -56,12 +56,11 @@ export const SUBSCRIPTIONS = {
     `No subscriptions yet. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
 } satisfies RecordView<Subscription>;
 
-/** What needs a person. */
+/** What needs a person. A sentence is not cut, as its end says why: where it does not fit, each is a block. */
 export const ATTENTION_LIST: readonly Column<Attention>[] = [
   { title: "REASON", value: ({ reason }) => reason, color: ({ reason }) => REASON_COLORS[reason] },
   { title: "ID", value: ({ subscription_id: id }) => id, align: "right" },
-  { title: "SINCE", value: ({ since }) => since, time: true, dropOrder: 1 },
-  { title: "FOUND", value: ({ found }) => found, shrinkTo: 30 },
+  { title: "FOUND", value: ({ found }) => found },
 ];
 
 const SECRET_LINE: Column<SubscriptionWithSecret> = {
