@@ -34,16 +34,27 @@ describe("SQLITE_BUSY", () => {
   });
 });
 
+/** The sources that a text of the pattern is in. */
+function sourcesWith(pattern: RegExp): readonly string[] {
+  const names = readdirSync(SOURCES, { recursive: true, encoding: "utf8" });
+  return names.filter(
+    (name) => name.endsWith(".ts") && pattern.test(readFileSync(new URL(name, SOURCES), "utf8")),
+  );
+}
+
 describe("the connection", () => {
   it("uses the system's own file layer, as the engine's takes a failed read for zeros, and evreg opens files in no other way", () => {
     expect(addressOf("/a/b.db")).toMatch(/^file:\/\/.*\/a\/b\.db\?vfs=(unix-excl|win32)$/);
-    const openers = readdirSync(SOURCES, { recursive: true, encoding: "utf8" }).filter((name) => {
-      if (!name.endsWith(".ts")) return false;
-      const text = readFileSync(new URL(name, SOURCES), "utf8");
-      const imported = /^import (?!type\b).*(@libsql|"libsql)/m;
-      return imported.test(text) || /(import|require)\("(@libsql|libsql)/.test(text);
-    });
+    const openers = sourcesWith(/^import (?!type\b).*(@libsql|"libsql)|(import|require)\("(@libsql|libsql)/m);
     expect(openers).toEqual([join("store", "libsql", "connection.ts")]);
+  });
+
+  // A second thread that moves the log while another one's commit restarts it can lose what was committed.
+  it("that writes moves the log, and no other beside it", () => {
+    expect(sourcesWith(/wal_checkpoint/).toSorted()).toEqual([
+      join("store", "libsql", "connection.ts"),
+      join("store", "libsql", "files", "closed-file.ts"),
+    ]);
   });
 
   it("has its settings in force", async () => {

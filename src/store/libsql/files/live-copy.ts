@@ -23,7 +23,8 @@ type Copied = Pick<Backup, "bytes" | "sha256">;
 
 /**
  * Copies what the data file holds now, while the other threads go on with it. The engine answers pages, those of damaged rows too,
- * as they are for a read that has begun: what is committed meanwhile stays in the log until this has ended.
+ * as they are for a read that has begun: what is committed meanwhile stays in the log until this has ended. The next commit then
+ * moves it. To move it here, beside a thread that commits, is what the engine's WAL-reset bug needs to lose a part of it.
  * @param file the one that the other threads have open
  * @param copy the open descriptor of an empty file
  * @param stopped begins with a byte that is set where the copy is not wanted any more
@@ -43,20 +44,10 @@ export async function copyData(
         return copyPages(connection.read, path, copy, new Uint8Array(stopped));
       });
     } finally {
-      moveLog(connection.read);
       connection.close();
     }
   } catch (error) {
     throw backupFailure(error);
-  }
-}
-
-/** The log may be long by now. The thread that writes would move it with its next commit. */
-function moveLog(sql: SyncSql): void {
-  try {
-    sql.run("PRAGMA wal_checkpoint(PASSIVE)");
-  } catch {
-    // That thread does it then, or says why it cannot.
   }
 }
 
