@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/io/table.ts";
 import { textWidth } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
@@ -86,7 +86,9 @@ test("optional columns are dropped before rows become blocks, lowest priority fi
   expect(widths(renderTable(columnsFor(columns, rows, 30), rows, 30))).toEqual([13, 30, 25]);
 });
 
-test("where room is short, times are shown to the minute", () => {
+test("where room is short, today's times have no date, and texts are cut before times", () => {
+  vi.useFakeTimers({ now: new Date("2027-01-31T12:00:00Z") });
+  onTestFinished(() => void vi.useRealTimers());
   const columns: Column<Row>[] = [
     { title: "AT", value: (row) => row.at, time: true },
     { title: "NAME", value: (row) => row.name },
@@ -95,7 +97,9 @@ test("where room is short, times are shown to the minute", () => {
   const times = (width: number): string =>
     renderTable(columnsFor(columns, rows, width), rows, width).replaceAll(/ .*/g, "");
   expect(times(60)).toBe("AT\n2027-01-31T10:20:30.400Z\n2027-01-30T23:59:58.001Z\n");
-  expect(times(40)).toBe("AT\n2027-01-31T10:20Z\n2027-01-30T23:59Z\n");
+  expect(times(40)).toBe("AT\n10:20:30Z\n2027-01-30T23:59Z\n");
+  columns[1] = { ...columns[1]!, shrinkTo: 4 };
+  expect(times(30)).toBe(times(60));
 });
 
 const NAMES = { application: "billing-service", subscription: "invoices", action: "order.created.v2" };

@@ -10,7 +10,7 @@ export interface Column<T> {
   readonly shrinkTo?: number;
   /** What people copy: cut only where dropping other columns is not enough. */
   readonly keepWhole?: boolean;
-  /** A time, ISO 8601 UTC. A narrow terminal shows it to the minute. */
+  /** A time, ISO 8601 UTC. A narrow terminal shows today's without the date, and others to the minute. */
   readonly time?: true;
   /** A listing that is too wide drops columns that have this, the lowest first. */
   readonly dropOrder?: number;
@@ -58,9 +58,9 @@ export function renderTable<T>(
 }
 
 /**
- * The columns that a listing of this width has room for. Where they do not fit as they are, those without a value go, and
- * times are shown to the minute. Then those with a `dropOrder` go, one after the other, until the rest fits with its texts
- * cut; what people copy is cut last. Where nothing helps, all columns are answered: as blocks, nothing of a record is left out.
+ * The columns that a listing of this width has room for. Those without a value go first. Times are shortened where that keeps
+ * all texts whole; else texts are cut, and where that is not enough, both. Then columns with a `dropOrder` go, one after the
+ * other. What people copy is cut last. Where nothing helps, all columns are answered: as blocks, nothing of a record is left out.
  */
 export function columnsFor<T>(
   columns: readonly Column<T>[],
@@ -71,16 +71,17 @@ export function columnsFor<T>(
     const rows = records.map((record) => tried.map((column) => cell(column, record)));
     return fitColumns(tried, rows, width ?? Infinity) !== undefined;
   };
-  if (fits(columns.map(uncut))) return columns;
   const filled = columns.filter((column) => records.some((record) => cell(column, record) !== NOTHING));
-  const shown = filled.map(toTheMinute);
-  const spare = shown
+  const short = filled.map(shortTime);
+  const spare = short
     .filter(({ dropOrder }) => dropOrder !== undefined)
     .toSorted((one, other) => one.dropOrder! - other.dropOrder!);
   const fewer = [...spare.keys(), spare.length].map((count) =>
-    shown.filter((column) => !spare.slice(0, count).includes(column)),
+    short.filter((column) => !spare.slice(0, count).includes(column)),
   );
-  return fewer.map((all) => all.map(namesUncut)).find(fits) ?? fewer.findLast(fits) ?? columns;
+  const whole = [columns, filled, short].map((all) => all.map(uncut));
+  const cut = [filled, ...fewer].map((all) => all.map(namesUncut));
+  return [...whole, ...cut].find(fits) ?? fewer.findLast(fits) ?? columns;
 }
 
 function uncut<T>(column: Column<T>): Column<T> {
@@ -93,9 +94,15 @@ function namesUncut<T>(column: Column<T>): Column<T> {
   return column.keepWhole === true ? uncut(column) : column;
 }
 
-function toTheMinute<T>(column: Column<T>): Column<T> {
+/** Shows the time of the day where it is today, else to the minute. */
+function shortTime<T>(column: Column<T>): Column<T> {
   if (column.time === undefined) return column;
-  return { ...column, value: (record) => String(column.value(record) ?? "").replace(/:\d\d\.\d+Z$/, "Z") };
+  const today = new Date().toISOString().slice(0, "2027-01-31T".length);
+  const shorter = (time: string): string =>
+    time.startsWith(today)
+      ? time.slice(today.length).replace(/\.\d+Z$/, "Z")
+      : time.replace(/:\d\d\.\d+Z$/, "Z");
+  return { ...column, value: (record) => shorter(String(column.value(record) ?? "")) };
 }
 
 /** One record as `title  value` lines; long values go on under themselves. */
