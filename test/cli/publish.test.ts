@@ -56,7 +56,12 @@ test("a refused publish reports why, and ends with the exit code for it", async 
     ['publish plain {"id":1,}', 1, "", /line 1.*typed in quotes/s],
     ['publish plain {"id":1,"id":2} --json', 1, "", /"code":400\}\n$/],
     ["publish plain [1]", 1, ""],
-    ["publish plain not-json", 2, "", /There is no file not-json\./],
+    [
+      "publish plain not-json",
+      2,
+      "",
+      /There is no file not-json\. .*A payload is a JSON object, typed in quotes/,
+    ],
     ['publish strict {"n":-1}', 1, "", /: a is required\n {2}- b is .*\n {2}- n must be at least 0: -1\n$/],
   ]);
 });

@@ -62,7 +62,6 @@ const MISTAKES: readonly (readonly [line: string, named: RegExp])[] = [
   ["subscriptions update 1", /Nothing to change/],
   ["publish a nowhere.json", /no file nowhere.json/],
   ["publish --batch .", /is a folder/],
-  ["help nope", /no command "nope"; there are: /],
   ["help bogus", /no command "bogus".*\nSee: evreg --help\n/s],
   ["publsh -h", /no command "publsh"; did you mean publish\?/],
 ];

@@ -33,6 +33,9 @@ export async function publishOne(evreg: Evreg, event: NewEvent, options: Publish
   return EXIT.done;
 }
 
+/** What comes of a text that is no object, and of the name of no file. */
+const UNREAD: ReadonlySet<string> = new Set(["malformed", "invalid", "usage"]);
+
 /**
  * The payload where one text is the object itself, the name of its file, or - for stdin. The target decides how large it
  * may be.
@@ -40,12 +43,11 @@ export async function publishOne(evreg: Evreg, event: NewEvent, options: Publish
 export async function payloadFrom(argument: string): Promise<RawJson> {
   // A file whose name begins so is given as ./{…
   const isTyped = /^\s*[{["]/.test(argument);
-  const bytes = isTyped ? Buffer.from(argument) : await readInput(argument);
   try {
+    const bytes = isTyped ? Buffer.from(argument) : await readInput(argument);
     return parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
   } catch (error) {
-    const isForm = error instanceof EvregError && (error.code === "malformed" || error.code === "invalid");
-    if (!isForm) throw error;
+    if (!(error instanceof EvregError) || !UNREAD.has(error.code)) throw error;
     const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file.`;
     throw new EvregError(error.code, message, error.details);
   }
