@@ -170,9 +170,10 @@ function isHost(name: string): boolean {
 
 function notFound(request: ApiRequest): never {
   const path = request.path.slice(0, 200);
-  throw new EvregError("not_found", `There is nothing at ${path}; /openapi.json lists what there is.`, {
-    path,
-  });
+  const next = path.startsWith("/v1/v1/")
+    ? "leave /v1 off the server's address, as it is added to that anyway"
+    : "/openapi.json lists what there is";
+  throw new EvregError("not_found", `There is nothing at ${path}; ${next}.`, { path });
 }
 
 /** What h3 refuses before any route is reached. */
