@@ -29,7 +29,7 @@ const figures = {
   attempt_ms: percentiles,
 } as const;
 
-/** What answers have that is neither a record nor of an action: figures, deliveries that consumers take, codes. */
+/** What answers have that is neither a record nor of an action: figures, and deliveries that consumers take. */
 export const ANSWERS = {
   Percentiles: PERCENTILES,
   Figures: record(figures),

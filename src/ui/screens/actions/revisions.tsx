@@ -90,9 +90,7 @@ export function Revisions(props: PartProps) {
           )}
         </div>
       </Section>
-      <Command
-        text={`evreg actions ${isPicked ? `diff ${shellWord(action.action)} ${first} ${second}` : `history ${shellWord(action.action)}`}`}
-      />
+      <Command text={`evreg actions history ${shellWord(action.action)}`} />
     </>
   );
 }
