@@ -115,7 +115,7 @@ export function listCommand<T extends { readonly rowid: number }>(
         const { data: records, meta = {} } = answer;
         // A token may read what is of some applications, and a server may have more.
         const mayRead =
-          target.kind === "local" ? "" : `\nYou may not see all that there is: ${nextCommand("whoami")}`;
+          target.kind === "local" ? "" : `\nThere may be more than you may see: ${nextCommand("whoami")}`;
         const nothing = hasFilters(query) ? noneMatches(noun, query) : resource.none() + mayRead;
         await output.list(answer, columns?.(query) ?? resource.list, nothing);
         if (output.format !== "table") return;
