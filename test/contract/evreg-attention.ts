@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { StatsQuery } from "../../src/domain/stats/stats.ts";
 import type { NewSubscription } from "../../src/domain/subscription.ts";
 import type { AttemptResult } from "../../src/store/queue.ts";
+import { MAX_MISSED } from "../../src/store/sql/queue/attention.ts";
 import {
   endDue,
   makeAny,
@@ -48,6 +49,13 @@ export function attentionContract(open: OpenEvreg): void {
         data: [],
         meta: { total: 0, subscriptions: 0, time: NOW },
       });
+    });
+
+    it("is all that are paused, of which it is counted for so many what they have missed", async () => {
+      for (let at = 0; at <= MAX_MISSED; at += 1) await one(`paused ${at}`, { active: false });
+      await event();
+      const { data } = await under.evreg.attention({ limit: 500 });
+      expect(data.map(({ missed }) => missed)).toEqual([...Array<number>(MAX_MISSED).fill(1), null]);
     });
 
     it("is a subscription that evreg deactivated, with what is held and was missed", async () => {

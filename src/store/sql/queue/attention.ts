@@ -25,7 +25,12 @@ const MAX_FAILED_EACH = 1_000;
 /** One answer counts so many unfinished deliveries, of all subscriptions and of each. */
 const MAX_COUNTED = 200_000;
 const MAX_COUNTED_EACH = 10_000;
+/** One answer counts of so many subscriptions what they have missed: with patterns of many actions, each takes a millisecond. */
+export const MAX_MISSED = 200;
 const DAY_MS = 86_400_000;
+
+/** Counts what a subscription has missed; `null` where that is counted of enough others. */
+type MissedBy = (subscription: Subscription, since: string | null) => Promise<number | null>;
 
 /** One item before its deliveries are counted. */
 interface Entry {
@@ -45,10 +50,14 @@ export async function listAttention(
   const paused = subscriptions.filter(({ active }) => !active).map(({ rowid }) => rowid);
   const pausedMs = paused.length === 0 ? new Map<number, number>() : await changedActivity(sql, paused);
   const maxFailed = shareOf(MAX_FAILED, MAX_FAILED_EACH, subscriptions);
+  let counted = 0;
+  const missedBy: MissedBy = async (one, since) =>
+    (counted += 1) > MAX_MISSED ? null : await countMissed(sql, one, since);
   const entries: Entry[] = [];
   for (const one of subscriptions) {
     const since = isoOrNull(pausedMs.get(one.rowid) ?? null);
-    const found = [await stateOf(sql, one, since, nowMs), await failuresOf(sql, one, maxFailed, nowMs)];
+    const state = await stateOf(sql, one, since, nowMs, missedBy);
+    const found = [state, await failuresOf(sql, one, maxFailed, nowMs)];
     entries.push(...found.filter((entry) => entry !== undefined));
   }
   const first = entries.toSorted(byGravity).slice(0, limit);
@@ -100,6 +109,7 @@ async function stateOf(
   subscription: Subscription,
   pausedSince: string | null,
   nowMs: number,
+  missedBy: MissedBy,
 ): Promise<Entry | undefined> {
   const { rowid, mode, failing_since: failing, last_claim_at: claimed, timestamped } = subscription;
   const read = async (text: string): Promise<string | null> =>
@@ -112,7 +122,7 @@ async function stateOf(
   switch (reason) {
     case "deactivated": {
       const since = await read(LAST_FAILURE);
-      const missed = await countMissed(sql, subscription, since);
+      const missed = await missedBy(subscription, since);
       return { subscription, reason, since, more: { missed, error: subscription.disabled_reason } };
     }
     case "blocked":
@@ -124,7 +134,7 @@ async function stateOf(
     case "slowed":
       return { subscription, reason, since: null };
     case "paused": {
-      const missed = await countMissed(sql, subscription, pausedSince);
+      const missed = await missedBy(subscription, pausedSince);
       const held = await sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, rowid);
       const isNothing = held === undefined && missed === 0;
       return isNothing ? undefined : { subscription, reason, since: pausedSince, more: { missed } };
