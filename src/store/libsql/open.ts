@@ -135,11 +135,13 @@ const FULL_RETRY_MS = 1_000;
 function openFailure(folder: string, error: unknown): unknown {
   if (!(error instanceof EngineFailure)) return error;
   if (error.kind === "in_use") return inUseError(folder);
-  const advice = error.isFatal ? ` If it is damaged, ${restoreAdvice(folder)}.` : "";
+  const isFull = error.kind === "full";
+  const next = isFull ? " Make room, and start it again." : "";
+  const advice = error.isFatal ? ` If it is damaged, ${restoreAdvice(folder)}.` : next;
   const message = `The data folder ${folder} cannot be opened: ${error.message}.${advice}`;
   const failure = folderError("unavailable", folder, message, {}, error);
   // A command ends here as it does where a server answers that its disk is full.
-  if (error.kind === "full") failure.retryAfterMs = FULL_RETRY_MS;
+  if (isFull) failure.retryAfterMs = FULL_RETRY_MS;
   return failure;
 }
 
