@@ -180,11 +180,12 @@ class OriginPool {
 
   /** One that is free, or a new one; to be followed by `release`. */
   take(): HandlerConnection {
-    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
-      if (this.#isUsable(idle)) return idle;
-      this.#discard(idle);
-    }
-    return this.#open();
+    const at = this.#idle.findLastIndex((idle) => this.#isUsable(idle));
+    const unusable = this.#idle.splice(at + 1);
+    const connection = this.#idle.pop() ?? this.#open();
+    // Only now, as a pool without connections is forgotten.
+    for (const idle of unusable) this.#discard(idle);
+    return connection;
   }
 
   /**

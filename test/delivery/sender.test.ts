@@ -465,6 +465,21 @@ describe("idle connections", () => {
     await until("all connections to be gone", () => sender.origins() === 0 && receiver.open === 0);
   });
 
+  it("are all ended by a close, also one that was made in the place of one that was too old", async () => {
+    const receiver = await openReceiver();
+    const sender = senderWith({ keepAliveMs: 30_000, lifeMs: 60 });
+    expect(await post(sender, receiver.url)).toMatchObject({ statusCode: 200 });
+    const usedMs = performance.now();
+    await until("the connection to be too old", () => performance.now() - usedMs > 60);
+    receiver.script("hang");
+    const hanging = post(sender, receiver.url);
+    await receiver.received(2);
+    expect(receiver.accepted).toBe(2);
+    expect(sender.origins()).toBe(1);
+    sender.close();
+    expect(await hanging).toMatchObject({ errorCode: "interrupted" });
+  });
+
   it("are as many as requests at once", async () => {
     const receiver = await openReceiver();
     const sender = senderWith();
