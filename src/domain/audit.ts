@@ -1,5 +1,5 @@
-import type { AUDIT_ENTRY } from "../model/audit.ts";
-import type { Fields, RecordOf } from "../model/field.ts";
+import type { ANSWERS } from "../model/answers.ts";
+import type { Fields } from "../model/field.ts";
 import { from, inputSchema, pageLimit, rowid, to, type ValueOf } from "./request.ts";
 
 /** Who makes a change. */
@@ -18,7 +18,7 @@ export const LOCAL_ACTOR: Actor = { name: "local", tokenId: null, address: null 
 export type AuditedChange = AuditEntry["change"];
 
 /** One change, as it was made. */
-export interface AuditEntry extends RecordOf<typeof AUDIT_ENTRY> {}
+export interface AuditEntry extends ValueOf<(typeof ANSWERS)["AuditEntry"]> {}
 
 /** One member of a record that a change gave another value. */
 export type ChangedMember = AuditEntry["members"][number];

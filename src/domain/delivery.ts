@@ -1,9 +1,4 @@
-import {
-  type ATTEMPT,
-  type DELIVERY,
-  DELIVERY_STATUSES,
-  type DELIVERY_WITH_ATTEMPTS,
-} from "../model/delivery.ts";
+import { type ATTEMPT, type DELIVERY, DELIVERY_STATUSES } from "../model/delivery.ts";
 import type { RecordOf } from "../model/field.ts";
 import { BACKLOG_CAUSES } from "./stats/stats.ts";
 import { byAction, from, inputSchema, NO_NUL, pageLimit, rowid, to, type ValueOf } from "./request.ts";
@@ -106,7 +101,7 @@ export type AttemptErrorCode = NonNullable<Attempt["error_code"]>;
 
 export type TlsReason = NonNullable<Attempt["tls_reason"]>;
 
-export interface DeliveryWithAttempts extends Omit<RecordOf<typeof DELIVERY_WITH_ATTEMPTS>, "attempts"> {
+export interface DeliveryWithAttempts extends Delivery {
   readonly attempts: readonly Attempt[];
 }
 

@@ -150,7 +150,7 @@ export const EVENT_QUERY = inputSchema("EventQuery", {
     type: "boolean",
     default: true,
     description:
-      "false: events without their payloads, which are `null`, and with `payload_bytes` instead. `meta.damaged` is then absent, as none was read.",
+      "false: events without their payloads, which are `null`. `meta.damaged` is then absent, as none was read.",
   },
 });
 export type EventQuery = ValueOf<typeof EVENT_QUERY>;

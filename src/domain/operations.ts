@@ -1,12 +1,13 @@
-import type { RecordOf } from "../model/field.ts";
+import type { ANSWERS } from "../model/answers.ts";
 import type { META } from "../model/meta.ts";
-import type { ATTENTION, FINDING, HEALTH, NODE } from "../model/operations.ts";
 import { byApplication, inputSchema, pageLimit, type ValueOf } from "./request.ts";
 
-export interface Health extends RecordOf<typeof HEALTH> {}
+type Answers = typeof ANSWERS;
+
+export interface Health extends ValueOf<Answers["Health"]> {}
 
 /** The result of one check. */
-export interface Finding extends RecordOf<typeof FINDING> {}
+export interface Finding extends ValueOf<Answers["Finding"]> {}
 
 export interface FindingsMeta extends ValueOf<(typeof META)["findings"]> {}
 
@@ -39,10 +40,10 @@ export interface Backup {
 export type AttentionReason = Attention["reason"];
 
 /** Something that needs a person. A subscription has one for its state at most, and one more for what failed. */
-export interface Attention extends RecordOf<typeof ATTENTION> {}
+export interface Attention extends ValueOf<Answers["Attention"]> {}
 
 /** A process that has the data open. */
-export interface Node extends RecordOf<typeof NODE> {}
+export interface Node extends ValueOf<Answers["Node"]> {}
 
 export interface NodesMeta extends ValueOf<(typeof META)["nodes"]> {}
 

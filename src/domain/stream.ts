@@ -17,7 +17,7 @@ const STREAM_TOPICS = ["events", "deliveries"] as const;
 export type StreamTopic = (typeof STREAM_TOPICS)[number];
 
 /** An event as a stream shows it. */
-export interface StreamedEvent extends Omit<Event, "payload" | "payload_bytes" | "deliveries"> {
+export interface StreamedEvent extends Omit<Event, "payload" | "deliveries"> {
   readonly application: string;
   /** Byte for byte as published; `null` if it is damaged. Absent unless payloads were asked for. */
   readonly payload?: RawJson;

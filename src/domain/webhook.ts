@@ -1,5 +1,6 @@
-import { record, type RecordOf } from "../model/field.ts";
-import type { HANDLER_TEST } from "../model/handler-test.ts";
+import type { ANSWERS } from "../model/answers.ts";
+import { record } from "../model/field.ts";
+import type { ValueOf } from "./request.ts";
 
 // What a handler receives. The engine sends exactly these headers and members, and the OpenAPI document publishes them.
 
@@ -34,4 +35,4 @@ export const WEBHOOK_BODY = record({
 export const TEST_HEADER = "X-Evreg-Test";
 
 /** What one signed attempt outside the queue has shown. It is stored nowhere. */
-export interface HandlerTest extends RecordOf<typeof HANDLER_TEST> {}
+export interface HandlerTest extends ValueOf<(typeof ANSWERS)["HandlerTest"]> {}

@@ -1,18 +1,16 @@
 import { ACTION, COMPATIBILITY_MODES } from "./action.ts";
 import { about, field, record } from "./field.ts";
 
-const number = { type: "integer", minimum: 1 } as const;
-
 /** What answers have of actions beside them: revisions, results of checks, samples. */
 export const ACTION_ANSWERS = {
   ActionRevision: record({
     action: field.text,
-    revision: number,
+    revision: field.ordinal,
     schemata: ACTION.schemata.answer,
     compatibility: {
       enum: [...COMPATIBILITY_MODES, null],
       description:
-        "The mode in which it was accepted, `none` if it was forced; `null` for the first revision, and for those of older files.",
+        "In which it was accepted, `none` if it was forced; `null` for the first, and of older files.",
     },
     timestamped: about(field.timestamp, "When it was applied."),
   }),
@@ -42,7 +40,7 @@ export const ACTION_ANSWERS = {
     ["was", "is", "example"],
   ),
   SchemaVerdict: record({
-    compatible: { type: "boolean", description: "Whether an update in that mode would be applied." },
+    compatible: about(field.flag, "Whether an update in that mode would be applied."),
     breaks: { type: "array", items: { $ref: "#/components/schemas/SchemaBreak" } },
     warnings: { type: "array", items: { $ref: "#/components/schemas/SchemaWarning" } },
     replay: {
@@ -64,8 +62,8 @@ export const ACTION_ANSWERS = {
   }),
   PayloadVerdict: record({
     action: field.text,
-    revision: about(number, "Number of the schema in force, by which it was checked."),
-    valid: { type: "boolean", description: "Whether the payload conforms." },
+    revision: about(field.ordinal, "Number of the schema in force, by which it was checked."),
+    valid: about(field.flag, "Whether the payload conforms."),
     errors: {
       type: "array",
       items: record({ field: field.text, message: field.text, value: {} }),
@@ -75,13 +73,13 @@ export const ACTION_ANSWERS = {
   }),
   ActionSample: record({
     action: field.text,
-    revision: number,
+    revision: field.ordinal,
     payload: { type: "object", additionalProperties: true },
   }),
   Deprecation: record({
     action: field.text,
     since: field.timestamp,
-    successor: { ...field.nullableText, description: ACTION.successor.about },
+    successor: about(field.nullableText, "The action to publish to instead."),
   }),
   SchemaWarning: record({
     pointer: about(field.text, "JSON pointer into the schema."),

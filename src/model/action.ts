@@ -1,4 +1,4 @@
-import { actionName, application, rowid } from "../domain/request.ts";
+import { actionName, application, type JsonSchema, rowid } from "../domain/request.ts";
 import { about, field, type Fields, inBodies, withDefault } from "./field.ts";
 
 /**
@@ -13,6 +13,11 @@ const compatibility = {
   description:
     "Whom a change of the schema must not break: producers (who publish), consumers (who read), both (full), or nobody in particular.",
 } as const;
+
+/** A member that a new record has at its default, and that a registry file may say of one all the same. */
+function changedLater<const S extends JsonSchema>(schema: S) {
+  return { change: schema, isDeclared: true, answer: schema } as const;
+}
 
 /** An event type: a name, the application that owns it, and the schema its payloads conform to. */
 export const ACTION = {
@@ -33,7 +38,7 @@ export const ACTION = {
   },
   revision: {
     change: rowid,
-    answer: { type: "integer", minimum: 1 },
+    answer: field.ordinal,
     about: "Number of the schema now in force.",
     title: "Revision",
   },
@@ -46,26 +51,14 @@ export const ACTION = {
     title: "Mode",
   },
   deprecated: {
-    change: {
-      type: "boolean",
-      description: "True: whoever publishes is told to move on, by `meta.deprecated` of the answer.",
-    },
-    isDeclared: true,
-    answer: { type: "boolean" },
-    about: "Answers to publishers say that they should move on.",
+    ...changedLater(about(field.flag, "True: `meta.deprecated` of answers to publishers says to move on.")),
     title: "State",
   },
-  retired: {
-    change: {
-      type: "boolean",
-      description: "True: publishing is refused with 410. Reading and deliveries go on.",
-    },
-    isDeclared: true,
-    answer: { type: "boolean" },
-    about: "Publishing is refused.",
-  },
+  retired: changedLater(
+    about(field.flag, "True: publishing is refused with 410. Reading and deliveries go on."),
+  ),
   successor: {
-    change: {
+    ...changedLater({
       type: ["string", "null"],
       minLength: 1,
       maxLength: actionName.maxLength,
@@ -73,10 +66,7 @@ export const ACTION = {
       description:
         "The action to publish to instead. Only while deprecated or retired; it is `null` again once neither is so.",
       examples: ["user.created.v2"],
-    },
-    isDeclared: true,
-    answer: field.nullableText,
-    about: "The action to publish to instead.",
+    }),
     title: "Successor",
   },
   timestamped: {

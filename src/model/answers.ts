@@ -1,35 +1,57 @@
-import { WEBHOOK_HEADERS } from "../domain/webhook.ts";
-import { DELIVERY_STATUSES } from "./delivery.ts";
-import { about, field, ofSubscription, record } from "./field.ts";
+import { ATTEMPT, DELIVERY_STATUSES, TIMES } from "./delivery.ts";
+import { about, answersOf, field, ofSubscription, record } from "./field.ts";
 
-/** The columns of figures over time, with what each has. */
-export const STATS_COLUMNS = {
-  published: "Events stored.",
-  delivered: "Attempts that delivered.",
-  failed_attempts: "Attempts that failed.",
-  failed: "Deliveries that failed for good.",
-  latency_p50_ms: "From publishing to the handler's answer, retries included: half took no longer.",
-  latency_p95_ms: "The same for 95 of 100.",
-  latency_p99_ms: "The same for 99 of 100.",
+/** What is counted over time. */
+export const COUNTED = {
+  published: about(field.count, "Events stored."),
+  delivered: about(field.count, "Attempts that delivered."),
+  failed_attempts: about(field.count, "Attempts that failed."),
+  failed: about(field.count, "Deliveries that failed for good."),
 } as const;
 
-const PERCENTILES = {
-  ...record({ p50: field.nullableCount, p95: field.nullableCount, p99: field.nullableCount }),
-  description: "In milliseconds, to 6 %; `null` where there were none.",
-} as const;
+const PERCENTILES = about(
+  record({ p50: field.nullableCount, p95: field.nullableCount, p99: field.nullableCount }),
+  "In milliseconds, to 6 %; `null` where there were none.",
+);
 /** By its name in the document, and of the type of what is named. */
 const percentiles = { $ref: "#/components/schemas/Percentiles" } as unknown as typeof PERCENTILES;
 
-const figures = {
-  published: field.count,
-  delivered: field.count,
-  failed_attempts: field.count,
-  failed: field.count,
-  latency_ms: percentiles,
-  attempt_ms: percentiles,
-} as const;
+const figures = { ...COUNTED, latency_ms: percentiles, attempt_ms: percentiles } as const;
 
-/** What answers have that is neither a record nor of an action: figures, and deliveries that consumers take. */
+/** Why a subscription needs a person, the gravest first; `Attention` says what each means. */
+export const ATTENTION_REASONS = [
+  "deactivated",
+  "blocked",
+  "failing",
+  "failed",
+  "unclaimed",
+  "slowed",
+  "paused",
+] as const;
+
+/** What is kept of who changed what. */
+export const AUDITED_CHANGES = [
+  "action.created",
+  "action.updated",
+  "subscription.created",
+  "subscription.updated",
+  "subscription.secret_rotated",
+  // Only by earlier versions.
+  "subscription.secret_used",
+  "subscription.deleted",
+  "token.created",
+  "token.revoked",
+  "replay.started",
+  "replay.cancelled",
+  "delivery.retried",
+  "delivery.skipped",
+  "data.restored",
+] as const;
+
+const auditedValue = { type: ["string", "number", "boolean", "null"] } as const;
+const texts = { type: "object", additionalProperties: field.text } as const;
+
+/** What answers have that no body has, and that is not of an action: figures, what consumers take, how the service is. */
 export const ANSWERS = {
   Percentiles: PERCENTILES,
   Figures: record(figures),
@@ -40,15 +62,9 @@ export const ANSWERS = {
     last_published_at: about(field.nullableTimestamp, "Of its last event that is kept."),
   }),
   SubscriptionFigures: record({
-    subscription_id: ofSubscription.subscription_id.answer,
-    application: field.text,
-    subscription: field.text,
-    action: field.text,
+    ...answersOf(ofSubscription),
     ...figures,
-    last_error: about(
-      field.nullableText,
-      "Of the last attempt that failed in this time: a status or an error code.",
-    ),
+    last_error: about(field.nullableText, "Of its last failed attempt in this time."),
   }),
   BacklogShare: record({
     deliveries: field.count,
@@ -62,12 +78,8 @@ export const ANSWERS = {
     delivery_id: field.rowid,
     event_id: field.rowid,
     action: field.text,
-    attempt: { type: "integer", minimum: 1 },
-    headers: {
-      type: "object",
-      additionalProperties: field.text,
-      description: `All that a handler would be sent, such as ${Object.keys(WEBHOOK_HEADERS).join(", ")}.`,
-    },
+    attempt: field.ordinal,
+    headers: about(texts, "All that a handler would be sent, as the webhook `event` has them."),
     body: about(field.text, "Its UTF-8 bytes are those that a handler would be sent, and are signed."),
     expires_at: about(field.timestamp, "When the lease ends, and the delivery is due again."),
   }),
@@ -79,10 +91,115 @@ export const ANSWERS = {
       description:
         "`fenced`: the lease had ended, or its result is stored already. Somebody else has the delivery, or will have it.",
     },
-    status: {
-      enum: [...DELIVERY_STATUSES, null],
-      description: "Of the delivery then; `null` where it is fenced.",
-    },
+    status: about({ enum: [...DELIVERY_STATUSES, null] }, "Of the delivery then; `null` where it is fenced."),
     expires_at: about(field.nullableTimestamp, "Of one that was extended: when its lease ends."),
+  }),
+  /** What one signed attempt outside the queue has shown. It is stored nowhere. */
+  HandlerTest: record({
+    ...answersOf(ofSubscription),
+    outcome: { type: "string", enum: ["delivered", "failed"] },
+    ...answersOf({
+      error_code: ATTEMPT.error_code,
+      tls_reason: ATTEMPT.tls_reason,
+      refusal: ATTEMPT.refusal,
+      ...TIMES,
+    }),
+    request: record({
+      method: { const: "POST" },
+      url: { type: "string", format: "uri" },
+      headers: about(texts, "Without the bearer; of signatures the first eight characters."),
+      body: field.text,
+    }),
+    response: {
+      ...record({
+        status_code: { type: "integer" },
+        headers: texts,
+        body: about(field.nullableText, "The first 1 KiB as text."),
+      }),
+      type: ["object", "null"],
+      description: "`null` if none came.",
+    },
+  }),
+  Health: record(
+    {
+      status: { enum: ["ok", "unavailable"] },
+      version: field.text,
+      reason: about(field.text, "Why it is unavailable."),
+      store: { enum: ["ok", "unavailable"] },
+      engine: { enum: ["running", "failing", "stopped"] },
+      instance: about(field.text, "New at each start."),
+    },
+    ["reason"],
+  ),
+  /** The result of one check of the doctor. */
+  Finding: record({
+    check: about(field.text, "What was checked."),
+    status: about(
+      { enum: ["ok", "warning", "problem"] },
+      "A `warning` becomes a problem later, or may be intended.",
+    ),
+    found: field.text,
+    remedy: about(field.nullableText, "What to do about it; `null` if all is well."),
+  }),
+  /** A process that has the data open. */
+  Node: record({
+    id: about(field.text, "New at each start."),
+    host: field.text,
+    pid: field.count,
+    version: field.text,
+    status: about(
+      { enum: ["serving", "visiting", "gone"] },
+      "`visiting` is a command, which delivers nothing; what is `gone` ended without a word.",
+    ),
+    started_at: field.timestamp,
+    seen_at: about(field.timestamp, "Its last sign of life."),
+    shards: about(field.count, "How many of the shards it has."),
+    leaving: about(field.count, "How many of these it gives up once nothing of them is under way."),
+  }),
+  /** Something that needs a person. A subscription has one for its state at most, and one more for what failed. */
+  Attention: record({
+    reason: about(
+      { enum: ATTENTION_REASONS },
+      "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `unclaimed`: deliveries of a pull subscription have been due for five minutes, and nobody claims from it. `slowed`: no attempt begins for now. `paused`: a person paused it, and it holds deliveries or has missed events.",
+    ),
+    ...answersOf(ofSubscription),
+    since: about(
+      field.nullableTimestamp,
+      "Of `blocked` and `failing` the first failure since the last success. Of `failed` the first within a day. Of `unclaimed` the later of the last claim and of when the oldest delivery became due. `null` if it is not known.",
+    ),
+    until: about(field.nullableTimestamp, "No attempt begins before this; `null` if one may."),
+    published_from: about(
+      field.nullableTimestamp,
+      "Of `failed`: when the oldest event was published whose delivery failed, so that a replay from there sends all of them. Of all that ever failed, where `at_least` says that not all were counted. `null` otherwise.",
+    ),
+    deliveries: about(
+      field.nullableCount,
+      "Deliveries that are held, wait (behind the one that blocks), or have failed.",
+    ),
+    at_least: about(field.flag, "Whether only so many were counted, and there may be more."),
+    delivery_id: about(field.nullableRowid, "The delivery that blocks it, or that failed last."),
+    missed: about(
+      field.nullableCount,
+      "Events published since it was paused or deactivated, for which it has no delivery; `null` if that is not known.",
+    ),
+    error: about(field.nullableText, "The last error such as `HTTP 500`, or why it was deactivated."),
+    found: about(field.text, "A sentence with all this."),
+  }),
+  /** One change, as it was made. */
+  AuditEntry: record({
+    rowid: field.rowid,
+    timestamped: field.timestamp,
+    change: { type: "string", enum: AUDITED_CHANGES },
+    record_id: about(field.nullableCount, "Rowid of what was changed; `null` for all data."),
+    name: about(field.text, "Of what was changed, such as `billing/invoices#order.created`."),
+    by: about(field.text, "The token's name; `local` for who holds the data folder itself."),
+    token_id: field.nullableCount,
+    address: about(field.nullableText, "Where the request came from: behind a proxy, the proxy's address."),
+    members: {
+      type: "array",
+      items: record({ member: field.text, before: auditedValue, after: auditedValue }),
+      description:
+        "What an update changed; of a new token its scopes, of a replay what it sends. `before` and `after` are `null` for long values and for those that may hold a credential.",
+    },
   }),
 } as const;

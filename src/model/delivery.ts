@@ -34,8 +34,7 @@ export const DELIVERY = {
   ...ofSubscription,
   status: {
     answer: { type: "string", enum: DELIVERY_STATUSES },
-    about:
-      "Final states are `delivered`, `failed`, `filtered` (the subscription's filter excluded it, and nothing was sent) and `cancelled`.",
+    about: "Final are `delivered`, `failed`, `filtered` (by the subscription's filter) and `cancelled`.",
     title: "Status",
   },
   attempt: { answer: field.count, about: "Number of attempts started so far.", title: "Attempts" },
@@ -53,44 +52,30 @@ export const DELIVERY = {
   finished_at: { answer: field.nullableTimestamp, title: "Finished" },
 } as const satisfies Fields;
 
-/** A delivery with all that happened to it. */
-export const DELIVERY_WITH_ATTEMPTS = {
-  ...DELIVERY,
-  attempts: {
-    answer: {
-      type: "array",
-      items: { $ref: "#/components/schemas/Attempt" },
-      description: "In order; of more than 100, the first 50 and the last 50.",
-    },
-  },
-} as const satisfies Fields;
-
 /** When an attempt was made, and how long its parts took. */
 export const TIMES = {
   started_at: { answer: field.timestamp, title: "Started" },
   duration_ms: { answer: field.count, title: "ms" },
   dns_ms: {
     answer: field.nullableCount,
-    about:
-      "Part of the duration: looking up the host's name. `null` if there was a connection already, or none was made, or the host is an address.",
+    about: "Of the duration: looking up the host's name. `null` where nothing was looked up.",
     title: "DNS",
   },
   connect_ms: {
     answer: field.nullableCount,
-    about:
-      "Part of the duration: connecting, TLS included. `null` if there was a connection already, or none was made.",
+    about: "Of the duration: connecting, TLS included. `null` where no connection was made.",
     title: "Connect",
   },
   first_byte_ms: {
     answer: field.nullableCount,
-    about: "Part of the duration, on a new connection: from the request to the start of the answer.",
+    about: "Of the duration, on a new connection: from the request to the start of the answer.",
     title: "First byte",
   },
 } as const satisfies Fields;
 
 /** One try to send it, or one claim of a consumer. */
 export const ATTEMPT = {
-  attempt: { answer: { type: "integer", minimum: 1 }, title: "Attempt" },
+  attempt: { answer: field.ordinal, title: "Attempt" },
   consumer: {
     answer: field.nullableText,
     about: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",

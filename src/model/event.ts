@@ -14,11 +14,7 @@ export const EVENT = {
     },
     title: "Payload",
   },
-  revision: {
-    answer: { type: "integer", minimum: 1 },
-    about: "The schema revision that the payload was checked by.",
-    title: "Revision",
-  },
+  revision: { answer: field.ordinal, about: "That the payload was checked by.", title: "Revision" },
   timestamped: { answer: field.timestamp, title: "Published" },
   deliveries: {
     answer: {
@@ -28,11 +24,5 @@ export const EVENT = {
       description:
         "In a list with `deliveries=true`: how many of its deliveries are in each state; states without any are left out.",
     },
-    isOptional: true,
-  },
-  payload_bytes: {
-    answer: field.count,
-    about: "In a list with `payloads=false`: the bytes of its payload.",
-    isOptional: true,
   },
 } as const satisfies Fields;

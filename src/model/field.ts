@@ -10,11 +10,15 @@ export const field = {
     description: "Assigned by the service in rising order; exceeds 32 bits after a restore.",
   },
   timestamp: { type: "string", format: "date-time", description: "ISO 8601 UTC with milliseconds." },
+  nullableRowid: { type: ["integer", "null"], minimum: 1 },
   nullableTimestamp: { type: ["string", "null"], format: "date-time" },
   text: { type: "string" },
   nullableText: { type: ["string", "null"] },
   count: { type: "integer", minimum: 0 },
   nullableCount: { type: ["integer", "null"], minimum: 0 },
+  /** The number of a revision, of an attempt. */
+  ordinal: { type: "integer", minimum: 1 },
+  flag: { type: "boolean" },
 } as const satisfies Readonly<Record<string, JsonSchema>>;
 
 /** A schema with what is said of it where it is used. */
@@ -34,8 +38,6 @@ export interface Field {
   readonly isRequired?: true;
   /** Registry files have it of a new record, too, though the body that creates one has it not. */
   readonly isDeclared?: true;
-  /** An answer may lack it. */
-  readonly isOptional?: true;
   /** The value of a setting that stands for what all records have. */
   readonly none?: null | false;
   /** It has no meaning for records of the other mode. */
@@ -89,31 +91,29 @@ export function setting<const S extends JsonSchema>(
   return { ...inBodies(schema), answer: { type: schema["type"] } as never, none: null };
 }
 
-/** The members that have a property, such as `answer` or `none`. */
-type With<F, Property extends string> = keyof {
-  [K in keyof F as F[K] extends { readonly [P in Property]: unknown } ? K : never]: unknown;
+/** The members that have a property, such as `answer` or `none`, each with that. */
+type Having<F, Property extends string> = {
+  readonly [K in keyof F as F[K] extends { readonly [P in Property]: unknown } ? K : never]: F[K][Property &
+    keyof F[K]];
 };
 
 /** Each of its members is that of the description, so an editor leads from a record's member to what is said of it. */
 type ValuesIn<F, Place extends string> = {
-  readonly [K in keyof F as F[K] extends { readonly [P in Place]: unknown } ? K : never]: ValueOf<
-    F[K] extends { readonly [P in Place]: infer S } ? S : never
-  >;
+  readonly [K in keyof Having<F, Place>]: ValueOf<Having<F, Place>[K]>;
 };
 
 /** A record as it is answered. */
-export type RecordOf<F> = Omit<ValuesIn<F, "answer">, With<F, "isOptional">> &
-  Partial<Pick<ValuesIn<F, "answer">, With<F, "isOptional"> & With<F, "answer">>>;
+export type RecordOf<F> = ValuesIn<F, "answer">;
 
 /** The body that changes a record. */
 export type ChangeOf<F> = Partial<ValuesIn<F, "change">>;
 
 /** The body that creates a record. */
 export type NewOf<F> = Partial<ValuesIn<F, "new">> &
-  Pick<ValuesIn<F, "new">, With<F, "isRequired"> & With<F, "new">>;
+  Pick<ValuesIn<F, "new">, keyof Having<F, "isRequired"> & keyof Having<F, "new">>;
 
 /** The names of the settings. */
-export type SettingOf<F> = With<F, "none">;
+export type SettingOf<F> = keyof Having<F, "none">;
 
 /** The schema of the body that creates a record, or changes one. Unknown members are refused, so that no typo goes unnoticed. */
 export function bodyOf(
@@ -132,14 +132,12 @@ export function bodyOf(
   };
 }
 
-/** The schema of a record as it is answered. */
-export function recordOf(fields: Fields, more: Readonly<Record<string, JsonSchema>> = {}): JsonSchema {
-  const answered = Object.entries(fields).flatMap(([name, { answer, about: description }]) => {
-    if (answer === undefined) return [];
-    return [[name, description === undefined ? answer : { ...answer, description }] as const];
-  });
-  const optional = Object.keys(fields).filter((name) => fields[name]!.isOptional);
-  return record({ ...Object.fromEntries(answered), ...more }, optional);
+/** The members of a record as answers have them. */
+export function answersOf<const F extends Fields>(fields: F): Having<F, "answer"> {
+  const answered = Object.entries(fields).flatMap(([name, { answer, about: description }]) =>
+    answer === undefined ? [] : [[name, description === undefined ? answer : { ...answer, description }]],
+  );
+  return Object.fromEntries(answered) as Having<F, "answer">;
 }
 
 /** The settings of a record that has none of its own. */

@@ -1,6 +1,5 @@
 import { durationRange, durationText } from "../domain/formats.ts";
 import { actionPattern, application, label } from "../domain/request.ts";
-import { RETRY_DEFAULTS } from "../domain/retry.ts";
 import { about, field, type Fields, inBodies, setting, withDefault } from "./field.ts";
 import { COUNT, DURATION, DURATIONS, HEADER_LINES, NUMBER } from "./value-kinds.ts";
 
@@ -40,7 +39,7 @@ const PATTERNS =
   "`order.*`: those of all actions beneath order, `*`: of all but evreg's own, in both cases also of actions that are made later. A pattern takes the right to read, or to write, for all applications.";
 
 const RETRIES =
-  "Retries after the first attempt. Unless the server's configuration or `retry_schedule` sets other waits, they come at once and after 2, 4, 8 and 16 seconds; from the sixth on the wait goes on doubling, up to 6 hours.";
+  "Retries after the first attempt. Unless the server's configuration or `retry_schedule` sets other waits, they come at once and after 2, 4, 8 and 16 seconds; from the sixth on the wait goes on doubling, up to 6 hours. A new one without it has one for each wait of `retry_schedule`, else as many as `GET /v1/whoami` says.";
 
 const maxRetries = { type: "integer", minimum: 0, maximum: SUBSCRIPTION_LIMITS.retriesMax } as const;
 
@@ -68,9 +67,8 @@ export const SUBSCRIPTION = {
     title: "Subscription",
   },
   action: {
-    new: about(actionPattern, `The action whose events are delivered; ${PATTERNS}`),
+    ...inBodies(about(actionPattern, `The action whose events are delivered; ${PATTERNS}`)),
     isRequired: true,
-    change: about(actionPattern, `The action whose events are delivered from now on; ${PATTERNS}`),
     answer: field.text,
     about: "An action, `order.*` for all beneath order, or `*` for all but evreg's own.",
     title: "Action",
@@ -96,19 +94,14 @@ export const SUBSCRIPTION = {
     title: "Handler",
   },
   max_retries: {
-    new: about(
-      maxRetries,
-      `${RETRIES} Left out: one for each wait of \`retry_schedule\`, else as \`GET /v1/whoami\` says; ${RETRY_DEFAULTS.max_retries} unless the server is configured otherwise.`,
-    ),
-    change: { ...maxRetries, description: RETRIES },
+    ...inBodies(about(maxRetries, RETRIES)),
     answer: maxRetries,
     kind: COUNT,
     title: "Retries",
     flag: "Retries of a failed delivery, 0 to 20. Those of a new subscription: one for each wait of the schedule, else 5 unless the server says otherwise.",
   },
   active: {
-    ...withDefault(true, { type: "boolean", description: "False pauses the subscription." }),
-    answer: { type: "boolean" },
+    ...withDefault(true, about(field.flag, "False pauses the subscription.")),
     title: "State",
   },
   disabled_reason: {
@@ -150,7 +143,7 @@ export const SUBSCRIPTION = {
     title: "Slowed until",
   },
   blocked_by: {
-    answer: { type: ["integer", "null"], minimum: 1 },
+    answer: field.nullableRowid,
     about:
       "Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries, and attempts go on. `null` if none does.",
     title: "Blocked by",

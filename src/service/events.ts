@@ -158,12 +158,8 @@ function schemaIn(where: string): Schemata {
   throw malformedField("where", 'must be a JSON Schema: an object such as {"required":["country"]}', where);
 }
 
-function eventOf(
-  { rowid, action, payload, payloadBytes, revision, timestamped }: StoredEvent,
-  isWhole = true,
-): Event {
-  const event = { rowid, action, payload: payloadOf(isWhole ? payload : undefined), revision, timestamped };
-  return isWhole ? event : { ...event, payload_bytes: payloadBytes };
+function eventOf({ rowid, action, payload, revision, timestamped }: StoredEvent, isWhole = true): Event {
+  return { rowid, action, payload: payloadOf(isWhole ? payload : undefined), revision, timestamped };
 }
 
 function damagedEvent(id: number): EvregError {

@@ -154,12 +154,12 @@ export function createService(options: ServiceOptions): Service {
           const selection = omitUndefined<AttentionSelection>({ nowMs, applications, limit });
           const { items, total, subscriptions } = await store.queue.attention(selection);
           const data = items.map((item) => Object.assign(item, { found: attentionText(item) }));
-          return { data, meta: { total, subscriptions, time: toIso(nowMs) } };
+          return { data, meta: { total, subscriptions } };
         },
         async nodes() {
           access.require("admin");
           const data = await (store.database?.nodes() ?? [soleNode()]);
-          return { data, meta: { shards: SHARDS, answered_by: instance } };
+          return { data, meta: { shards: SHARDS } };
         },
         async doctor() {
           access.require("admin");

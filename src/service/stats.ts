@@ -2,7 +2,6 @@ import type { EvregError } from "../domain/error.ts";
 import {
   type ActionFigures,
   BACKLOG_CAUSES,
-  type Figures,
   floorTo,
   type Stats,
   STATS_LIMITS,
@@ -91,16 +90,12 @@ function notTogether(one: string, other: string): EvregError {
 }
 
 function seriesOf(steps: readonly Tally[]): StatsSeries {
-  const figures = steps.map((tally) => tally.figures());
-  const column = <T>(valueOf: (figures: Figures) => T): readonly T[] => figures.map(valueOf);
+  const counts = steps.map((tally) => tally.counts());
   return {
-    published: column(({ published }) => published),
-    delivered: column(({ delivered }) => delivered),
-    failed_attempts: column(({ failed_attempts: failed }) => failed),
-    failed: column(({ failed }) => failed),
-    latency_p50_ms: column(({ latency_ms: { p50 } }) => p50),
-    latency_p95_ms: column(({ latency_ms: { p95 } }) => p95),
-    latency_p99_ms: column(({ latency_ms: { p99 } }) => p99),
+    published: counts.map(({ published }) => published),
+    delivered: counts.map(({ delivered }) => delivered),
+    failed_attempts: counts.map(({ failed_attempts: failed }) => failed),
+    failed: counts.map(({ failed }) => failed),
   };
 }
 

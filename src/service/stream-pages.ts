@@ -188,7 +188,7 @@ function hasResult(
   );
 }
 
-function shownEvent({ payload, payloadBytes: _bytes, ...event }: StoredEvent, view: View): StreamedEvent {
+function shownEvent({ payload, ...event }: StoredEvent, view: View): StreamedEvent {
   if (!view.payloads) return event;
   return { ...event, payload: payloadOf(payload) };
 }

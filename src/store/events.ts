@@ -76,10 +76,9 @@ export type RecordOutcome =
   | { readonly kind: "failed"; readonly error: EvregError };
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
-export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"> & {
+export type StoredEvent = Omit<Event, "payload" | "deliveries"> & {
   /** The payload is `undefined` if it is damaged (see `Store.damagedEvents`), or was not asked for. */
   readonly payload: Uint8Array | undefined;
-  readonly payloadBytes: number;
   readonly application: string;
 };
 

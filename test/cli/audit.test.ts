@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import type { AuditedChange, AuditEntry } from "../../src/domain/audit.ts";
-import { AUDITED_CHANGES } from "../../src/model/audit.ts";
+import { AUDITED_CHANGES } from "../../src/model/answers.ts";
 import { publish, register, subscribe } from "../support/records.ts";
 import { serveHere } from "../support/server.ts";
 import { useServed } from "../support/served.ts";

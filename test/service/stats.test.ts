@@ -100,7 +100,6 @@ describe("figures over time", () => {
     });
     expect(shown(series.published.slice(-2))).toEqual({ [-1]: 180, 0: 15 });
     expect(series.published.slice(0, -2).every((value) => value === 0)).toBe(true);
-    expect(series.latency_p99_ms.slice(-2)).toEqual([12, 12]);
     const day = await read({ range: "24h", subscription: ids[1]! });
     expect(day.totals).toMatchObject({ published: 0, delivered: 0, failed_attempts: 7 });
     expect(shown(day.series.failed.slice(-5))).toEqual({ [-1]: 1, [-3]: 1 });

@@ -1,6 +1,6 @@
 import { type Column, ID_COLUMN } from "../io/table.ts";
 import type { Attempt, Delivery, SubscriptionAttempt } from "../../domain/delivery.ts";
-import { ATTEMPT, DELIVERY, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
+import { ATTEMPT, DELIVERY } from "../../model/delivery.ts";
 import { linesOf, listOf, type RecordView, type ShownMembers } from "./view.ts";
 import { nextCommand } from "../target/next-command.ts";
 import type { Replay, ReplayCount } from "../../domain/replay.ts";
@@ -16,7 +16,7 @@ const LINES = ["rowid", "event_id", "action", "subscription"] as const;
 export const DELIVERIES = {
   noun: "delivery",
   plural: "deliveries",
-  record: linesOf(DELIVERY_WITH_ATTEMPTS, SHOWN, LINES),
+  record: linesOf(DELIVERY, SHOWN, LINES),
   list: listOf(DELIVERY, SHOWN, {
     rowid: ID_COLUMN,
     event_id: { align: "right", dropOrder: 3 },

@@ -1,4 +1,4 @@
-import type { ANSWERS, STATS_COLUMNS } from "../../model/answers.ts";
+import type { ANSWERS, COUNTED } from "../../model/answers.ts";
 import { byAction, byApplication, inputSchema, rowid, type ValueOf } from "../request.ts";
 
 /** The least that figures are kept of. */
@@ -47,8 +47,8 @@ export interface Figures extends ValueOf<Answers["Figures"]> {}
 /** Times in milliseconds, to 6 %; `null` where there were none. */
 export type Percentiles = Figures["latency_ms"];
 
-/** A value for each step; `null` for a time where nothing was delivered. */
-export type StatsSeries = Readonly<Record<keyof typeof STATS_COLUMNS, readonly (number | null)[]>>;
+/** A value for each step. */
+export type StatsSeries = Readonly<Record<keyof typeof COUNTED, readonly number[]>>;
 
 export interface ActionFigures extends ValueOf<Answers["ActionFigures"]> {}
 

@@ -53,13 +53,14 @@ export class Tally {
     return Object.values(COUNTED).reduce<number>((sum, measure) => sum + this.#counts[measure]!, 0);
   }
 
-  figures(): Figures {
+  counts(): Record<keyof typeof COUNTED, number> {
     const counted = Object.entries(COUNTED).map(([name, measure]) => [name, this.#counts[measure]!]);
-    return {
-      ...(Object.fromEntries(counted) as Record<keyof typeof COUNTED, number>),
-      latency_ms: percentiles(this.#latency),
-      attempt_ms: percentiles(this.#attempts),
-    };
+    return Object.fromEntries(counted) as Record<keyof typeof COUNTED, number>;
+  }
+
+  figures(): Figures {
+    const times = { latency_ms: percentiles(this.#latency), attempt_ms: percentiles(this.#attempts) };
+    return { ...this.counts(), ...times };
   }
 }
 

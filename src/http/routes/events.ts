@@ -183,7 +183,6 @@ const STRING_MAX_BYTES = 16 * 1024;
 /** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
 const WRITTEN: Record<keyof Event, true> = {
   deliveries: true,
-  payload_bytes: true,
   rowid: true,
   action: true,
   payload: true,
@@ -197,10 +196,9 @@ function head({ rowid, action }: Event): string {
 }
 
 function tail(event: Event): string {
-  const { revision, timestamped, deliveries, payload_bytes: bytes } = event;
+  const { revision, timestamped, deliveries } = event;
   const counts = deliveries === undefined ? "" : `,"deliveries":${JSON.stringify(deliveries)}`;
-  const size = bytes === undefined ? "" : `,"payload_bytes":${bytes}`;
-  return `,"revision":${revision},"timestamped":"${timestamped}"${counts}${size}}`;
+  return `,"revision":${revision},"timestamped":"${timestamped}"${counts}}`;
 }
 
 /** `{ data: Event, meta? }`, the payload's bytes as they came. */

@@ -1,56 +1,54 @@
 import { BACKLOG_CAUSES, STATS_RANGE_NAMES } from "../../domain/stats/stats.ts";
 import type { JsonSchema } from "../../domain/request.ts";
 import { ACTION_ANSWERS } from "../../model/action-answers.ts";
-import { ANSWERS, STATS_COLUMNS } from "../../model/answers.ts";
+import { ANSWERS, COUNTED } from "../../model/answers.ts";
 import { ACTION } from "../../model/action.ts";
-import { AUDIT_ENTRY } from "../../model/audit.ts";
-import { ATTEMPT, DELIVERY, DELIVERY_WITH_ATTEMPTS } from "../../model/delivery.ts";
+import { ATTEMPT, DELIVERY } from "../../model/delivery.ts";
 import { EVENT } from "../../model/event.ts";
-import { about, field, record, recordOf } from "../../model/field.ts";
-import { HANDLER_TEST } from "../../model/handler-test.ts";
+import { about, answersOf, field, record } from "../../model/field.ts";
 import { META } from "../../model/meta.ts";
-import { ATTENTION, FINDING, HEALTH, NODE } from "../../model/operations.ts";
 import { REPLAY, REPLAY_COUNT } from "../../model/replay.ts";
 import { SUBSCRIPTION } from "../../model/subscription.ts";
 import { TOKEN } from "../../model/token.ts";
 import { failure, ref } from "./route.ts";
 
-const column = (name: string, description: string): JsonSchema => ({
-  type: "array",
-  items: name.endsWith("_ms") ? field.nullableCount : field.count,
-  description,
-});
-
 /** What is answered, by the names that `ref` takes. */
 export const RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Action: recordOf(ACTION),
+  Action: record(answersOf(ACTION)),
   ...ACTION_ANSWERS,
   ...ANSWERS,
-  Event: recordOf(EVENT),
+  Event: record(answersOf(EVENT), ["deliveries"]),
   PageMeta: META.page,
   BatchItemError: record({
     index: about(field.count, "Index in the batch, from 0."),
     ...failure,
   }),
-  Subscription: recordOf(SUBSCRIPTION),
-  SubscriptionWithSecret: recordOf(SUBSCRIPTION, {
+  Subscription: record(answersOf(SUBSCRIPTION)),
+  SubscriptionWithSecret: record({
+    ...answersOf(SUBSCRIPTION),
     secret: about(
       field.text,
       "Signs the deliveries of all subscriptions of this application and name. Only the answer that creates one of them or rotates their secret shows it.",
     ),
   }),
-  HandlerTest: recordOf(HANDLER_TEST),
-  Delivery: recordOf(DELIVERY),
-  Attempt: recordOf(ATTEMPT),
-  SubscriptionAttempt: recordOf({
-    delivery_id: { answer: field.rowid },
-    event_id: { answer: field.rowid },
-    ...ATTEMPT,
+  Delivery: record(answersOf(DELIVERY)),
+  Attempt: record(answersOf(ATTEMPT)),
+  SubscriptionAttempt: record({
+    delivery_id: field.rowid,
+    event_id: field.rowid,
+    ...answersOf(ATTEMPT),
   }),
-  DeliveryWithAttempts: recordOf(DELIVERY_WITH_ATTEMPTS),
-  ReplayCount: recordOf(REPLAY_COUNT),
-  Replay: recordOf(REPLAY),
-  Token: recordOf(TOKEN),
+  DeliveryWithAttempts: record({
+    ...answersOf(DELIVERY),
+    attempts: {
+      type: "array",
+      items: ref("Attempt"),
+      description: "In order; of more than 100, the first 50 and the last 50.",
+    },
+  }),
+  ReplayCount: record(answersOf(REPLAY_COUNT)),
+  Replay: record(answersOf(REPLAY)),
+  Token: record(answersOf(TOKEN)),
   Identity: record({
     name: about(field.text, "Of the token; `local` if the server requires none."),
     scopes: TOKEN.scopes.answer,
@@ -72,7 +70,7 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       description: "The server's settings for subscriptions that say nothing else.",
     },
   }),
-  TokenWithSecret: recordOf(TOKEN, { token: about(field.text, "Only this answer shows it.") }),
+  TokenWithSecret: record({ ...answersOf(TOKEN), token: about(field.text, "Only this answer shows it.") }),
   Stats: record(
     {
       range: { type: "string", enum: STATS_RANGE_NAMES },
@@ -81,10 +79,11 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
       step_ms: field.count,
       series: {
         ...record(
-          Object.fromEntries(Object.entries(STATS_COLUMNS).map(([name, text]) => [name, column(name, text)])),
+          Object.fromEntries(
+            Object.entries(COUNTED).map(([name, items]) => [name, { type: "array", items }]),
+          ),
         ),
-        description:
-          "A column for each figure, with a value for each step from `from` on. A time is `null` where nothing was delivered.",
+        description: "A column for each figure, with a value for each step from `from` on.",
       },
       totals: ref("Figures"),
       backlog: {
@@ -103,10 +102,5 @@ export const RECORDS: Readonly<Record<string, JsonSchema>> = {
     },
     ["rows"],
   ),
-  AuditEntry: recordOf(AUDIT_ENTRY),
-  Health: recordOf(HEALTH),
-  Attention: recordOf(ATTENTION),
-  Node: recordOf(NODE),
-  Finding: recordOf(FINDING),
   Error: record(failure),
 };

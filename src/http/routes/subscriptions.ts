@@ -97,6 +97,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     answer: ["The attempts, each with its delivery and event.", many("SubscriptionAttempt")],
   }),
   operation("subscriptions.delete", "deleteSubscription", "Delete a subscription, cancel its deliveries", {
+    description: "An attempt under way ends as usual; if it fails, its delivery is cancelled as well.",
     answer: ["The deleted subscription.", one("Subscription", META.cancelled)],
   }),
   operation("deliveries.list", "listDeliveries", "List deliveries, newest first", {

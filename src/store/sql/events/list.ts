@@ -253,9 +253,9 @@ async function readEvents(
   const fitting = payloads ? firstWithin(rows, ({ payloadBytes }) => payloadBytes, maxBytes) : rows;
   const read = payloads ? await readPayloads(work, fitting) : undefined;
   const events = fitting.map((row): StoredEvent => {
-    const { eventId: rowid, action, application, payloadBytes, revision, timestamped_ms: ms } = row;
+    const { eventId: rowid, action, application, revision, timestamped_ms: ms } = row;
     const payload = read?.get(rowid) ?? undefined;
-    return { rowid, action, application, payload, payloadBytes, revision, timestamped: toIso(ms) };
+    return { rowid, action, application, payload, revision, timestamped: toIso(ms) };
   });
   return { events, isCut: fitting.length < rows.length };
 }

@@ -1,7 +1,7 @@
 import type { Attention, AttentionReason } from "../../../domain/operations.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { subscriptionState } from "../../../domain/words/attention.ts";
-import { ATTENTION_REASONS } from "../../../model/operations.ts";
+import { ATTENTION_REASONS } from "../../../model/answers.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
 import { listSubscriptions } from "../catalog/subscriptions.ts";
