@@ -1,10 +1,11 @@
+import { once } from "node:events";
 import { relative } from "node:path";
 import { styleText } from "node:util";
 import { Flags } from "@oclif/core";
 import { ConfigCommand, examples } from "../cli/base-command.ts";
 import { acceptLossFlag, choiceFlag, numberFlag, textFlag } from "../cli/flags.ts";
 import { Processes, processNumber, reportServing } from "../app/processes.ts";
-import { releaseSigint } from "../cli/io/interruption.ts";
+import { interruption, releaseSigint } from "../cli/io/interruption.ts";
 import { programName, setTarget } from "../cli/target/next-command.ts";
 import { shellWord } from "../domain/formats.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
@@ -69,13 +70,11 @@ export class Serve extends ConfigCommand {
         "--nodes needs a database (--database): one process alone can have a data folder. `evreg move` brings the data into a database.",
       );
     }
-    const [{ createLogger }, { listenForStop }, { boundServerHeap }, { databaseName, startServer }] =
-      await Promise.all([
-        import("../runtime/logger.ts"),
-        import("../runtime/process.ts"),
-        import("../runtime/heap.ts"),
-        import("../app/server.ts"),
-      ]);
+    const [{ createLogger }, { boundServerHeap }, { databaseName, startServer }] = await Promise.all([
+      import("../runtime/logger.ts"),
+      import("../runtime/heap.ts"),
+      import("../app/server.ts"),
+    ]);
     const { dev } = flags;
     // Who tries things out wants to see each request and each delivery.
     const levelOf = (loaded: Pick<LoadedConfig, "config" | "places">): LogLevel =>
@@ -86,19 +85,18 @@ export class Serve extends ConfigCommand {
     const logger = await createLogger({ ...config.log, level, pid });
     setCrashLog(level === "silent" ? undefined : logger);
     const fatal = Promise.withResolvers<EvregError>();
-    releaseSigint();
     const isAtTerminal = process.stderr.isTTY;
-    const stopSignals = isAtTerminal ? undefined : (["SIGINT", "SIGTERM"] as const);
-    const signals = listenForStop(
-      (code) => process.exit(code),
-      process,
-      performance.now.bind(performance),
-      number === undefined ? stopSignals : ["SIGTERM"],
-    );
+    // A terminal that is closed sends SIGHUP; any other server takes up its configuration by it.
+    const isStoppedByHangup = isAtTerminal && number === undefined;
+    const signal = interruption(isStoppedByHangup ? ["SIGTERM", "SIGHUP"] : ["SIGTERM"]);
+    const stop = once(signal, "abort").then(() => (signal.reason as Error).message);
     // A terminal signals all of several processes. The first one ends the others in its own way.
-    if (number !== undefined) for (const name of ["SIGINT", "SIGHUP"]) process.on(name, () => undefined);
+    if (number !== undefined) {
+      releaseSigint();
+      for (const name of ["SIGINT", "SIGHUP"]) process.on(name, () => undefined);
+    }
     if (nodes > 1 && number === undefined) {
-      const processes = new Processes({ count: nodes, logger, stop: signals.first });
+      const processes = new Processes({ count: nodes, logger, stop });
       if (!isAtTerminal) process.on("SIGHUP", () => processes.replace());
       return await processes.run();
     }
@@ -147,7 +145,7 @@ export class Serve extends ConfigCommand {
     }
 
     reportServing();
-    const reason = await Promise.race([signals.first, fatal.promise]);
+    const reason = await Promise.race([stop, fatal.promise]);
     logger.info(typeof reason === "string" ? { signal: reason } : {}, "stopping");
     await server.stop();
     logger.info({}, "stopped");

@@ -1,55 +1,6 @@
 import { getCompileCacheDir } from "node:module";
-import { constants } from "node:os";
 import { getAsset, isSea } from "node:sea";
 import { Worker } from "node:worker_threads";
-
-export interface SignalSource {
-  on(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
-  off(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
-}
-
-/** SIGHUP stops a server at a terminal, which was closed. Any other server reloads its configuration by it. */
-export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
-
-/** Within this time a second signal counts as the same: terminals and `npm` send one twice. */
-const REPEAT_MS = 100;
-
-export interface StopSignals {
-  /** Resolves at the first signal. */
-  readonly first: Promise<StopSignal>;
-  /** Stops listening; signals do what they did before. */
-  release(): void;
-}
-
-/**
- * Listens for signals to stop. The first one resolves `first`, for an orderly stop; a second one ends the process at once,
- * which loses nothing that was acknowledged.
- */
-export function listenForStop(
-  endNow: (exitCode: number) => void,
-  source: SignalSource = process,
-  now: () => number = performance.now.bind(performance),
-  signals: readonly StopSignal[] = ["SIGHUP", "SIGINT", "SIGTERM"],
-): StopSignals {
-  const { promise, resolve } = Promise.withResolvers<StopSignal>();
-  let firstAtMs: number | undefined;
-  const listener = (signal: StopSignal): void => {
-    if (firstAtMs === undefined) {
-      firstAtMs = now();
-      resolve(signal);
-    } else if (now() - firstAtMs >= REPEAT_MS) {
-      // As shells count.
-      endNow(128 + constants.signals[signal]);
-    }
-  };
-  for (const signal of signals) source.on(signal, listener);
-  return {
-    first: promise,
-    release() {
-      for (const signal of signals) source.off(signal, listener);
-    },
-  };
-}
 
 /** The threads of this program: the name of each one's script where it is built, and its module among the sources. */
 const THREADS = {

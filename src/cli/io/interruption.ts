@@ -1,5 +1,5 @@
 import { existsSync, rmSync } from "node:fs";
-import { EXIT } from "../usage-errors.ts";
+import { constants } from "node:os";
 
 /** A second signal within this time counts as the first: terminals and `npm` send one twice. */
 const REPEATED_MS = 100;
@@ -10,11 +10,12 @@ let firstAtMs = 0;
 /**
  * The signal for a command that ends in order when interrupted (Ctrl-C, or SIGTERM as supervisors send it). A second one
  * ends the process at once, and so does the first one where no command has called this.
+ * @param names of the signals that it heeds beside SIGINT; the reason of its end is an `AbortError` with the name as its message
  */
-export function interruption(): AbortSignal {
+export function interruption(names: readonly NodeJS.Signals[] = ["SIGTERM"]): AbortSignal {
   if (controller === undefined) {
     controller = new AbortController();
-    process.on("SIGTERM", onInterrupt);
+    for (const name of names) process.on(name, onInterrupt);
   }
   return controller.signal;
 }
@@ -23,7 +24,6 @@ export function listenForSigint(): void {
   process.on("SIGINT", onInterrupt);
 }
 
-/** The server calls it, as it listens for its own signals. */
 export function releaseSigint(): void {
   process.off("SIGINT", onInterrupt);
 }
@@ -48,14 +48,15 @@ export async function exitOnSignal<T>(work: () => Promise<T>, cleanUp: () => voi
   }
 }
 
-function onInterrupt(): void {
+function onInterrupt(name: NodeJS.Signals): void {
   if (controller !== undefined && !controller.signal.aborted) {
     firstAtMs = performance.now();
-    controller.abort();
+    controller.abort(new DOMException(name, "AbortError"));
   } else if (controller === undefined || performance.now() - firstAtMs >= REPEATED_MS) {
     // The exit waits for a thread that opens a pipe; the next signal ends the process all the same.
-    process.off("SIGINT", onInterrupt);
-    process.exit(EXIT.interrupted);
+    process.off(name, onInterrupt);
+    // As shells count.
+    process.exit(128 + constants.signals[name]);
   }
 }
 
