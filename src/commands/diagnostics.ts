@@ -24,10 +24,10 @@ import type { ListView } from "../cli/views/view.ts";
 export class Doctor extends TargetCommand {
   static override summary = "Check everything, and say what is wrong and what to do about it.";
   static override description =
-    "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself, reads its whole file through, and changes nothing. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
+    "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
   static override examples = examples("evreg doctor", {
     "In a script": "evreg doctor --json | jq '.data[] | select(.remedy)'",
-    "Whether all of a running server's data can be read": "evreg backup",
+    "Whether all of the data can be read": "evreg backup",
   });
   async run(): Promise<number> {
     const { flags } = await this.parse(Doctor);
