@@ -117,6 +117,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 const MAX_EXCHANGE_BYTES = 64 * 1_024;
 
 export class HandlerConnection {
+  readonly origin: string;
   readonly #client: Client;
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;
@@ -133,6 +134,7 @@ export class HandlerConnection {
     options: Client.Options,
     onClosed: () => void,
   ) {
+    this.origin = origin;
     this.#client = new Client(origin, {
       ...options,
       connect: (target, callback) => this.#connect(connect, target, callback),
@@ -142,12 +144,10 @@ export class HandlerConnection {
     });
   }
 
-  isOlderThan(lifeMs: number): boolean {
-    return performance.now() - this.#madeAtMs >= lifeMs;
-  }
-
-  get isOpen(): boolean {
-    return this.#socket !== undefined && !this.#socket.destroyed && !this.#socket.readableEnded;
+  /** Whether it is open, and was made less than `lifeMs` ago. */
+  isUsable(lifeMs: number): boolean {
+    const isOpen = this.#socket !== undefined && !this.#socket.destroyed && !this.#socket.readableEnded;
+    return isOpen && performance.now() - this.#madeAtMs < lifeMs;
   }
 
   dispatch(request: Dispatcher.DispatchOptions, exchange: Exchange): void {

@@ -41,6 +41,7 @@ const KEEP_ALIVE_MS = 30_000;
  */
 const LIFE_MS = 5 * 60_000;
 const MAX_ANSWER_HEADER_BYTES = 16 * 1_024;
+const MAX_CONNECTORS = 1_000;
 
 /**
  * Trusts authorities beside those that Node trusts by itself (its own, NODE_EXTRA_CA_CERTS, NODE_USE_SYSTEM_CA). To be made
@@ -58,7 +59,15 @@ export function trusting(ca: string): SecureContext {
 export class Sender {
   readonly #options: SenderOptions;
   readonly #clientOptions: Client.Options;
-  readonly #pools = new Map<string, OriginPool>();
+  /** By origin: the guard must know the port, which a look-up does not get, and each keeps its TLS sessions. */
+  readonly #connectors = new LRUCache<string, buildConnector.connector>({ max: MAX_CONNECTORS });
+  /**
+   * All that there are. They are pooled here and not by undici, whose pool searches all of an origin's for each request, does not
+   * report which one carries it, and stays for ever once it had to queue a request for an origin that cannot be reached.
+   */
+  readonly #connections = new Set<HandlerConnection>();
+  /** Those without a request, by origin. The one that was used last is used next, so that the others come to be closed. */
+  readonly #idle = new Map<string, HandlerConnection[]>();
 
   constructor(options: SenderOptions) {
     const { keepAliveMs = KEEP_ALIVE_MS } = options;
@@ -77,8 +86,8 @@ export class Sender {
     };
   }
 
-  origins(): number {
-    return this.#pools.size;
+  connections(): number {
+    return this.#connections.size;
   }
 
   /**
@@ -94,11 +103,10 @@ export class Sender {
       return undefined;
     }
     const { origin, path } = destination;
-    const pool = this.#poolOf(destination);
-    const connection = pool.take();
+    const connection = this.#take(destination);
     const ended = (result: SendResult, isReusable: boolean): void => {
       cancelTimeout();
-      pool.release(connection, isReusable, () => done(result));
+      this.#release(connection, isReusable, () => done(result));
     };
     const exchange = new Exchange(connection, ended);
     const cancelTimeout = this.#options.clock.setTimer(() => exchange.abort("timeout"), timeoutMs);
@@ -112,27 +120,73 @@ export class Sender {
 
   /** Ends all requests as `interrupted`, and drops all connections. */
   close(): void {
-    for (const pool of this.#pools.values()) pool.close();
+    for (const connection of this.#connections) this.#discard(connection);
   }
 
-  #poolOf(destination: Destination): OriginPool {
-    const { origin } = destination;
-    const existing = this.#pools.get(origin);
-    if (existing !== undefined) return existing;
-    const { lifeMs = LIFE_MS } = this.#options;
-    const connect = this.#connectorTo(destination);
-    const pool = new OriginPool({
-      open: (onClosed) => new HandlerConnection(origin, connect, this.#clientOptions, onClosed),
-      lifeMs,
-      onEmpty: () => {
-        if (this.#pools.get(origin) === pool) this.#pools.delete(origin);
-      },
+  /** One that is free, or a new one; to be followed by `#release`. */
+  #take(destination: Destination): HandlerConnection {
+    const idle = this.#idle.get(destination.origin) ?? [];
+    for (let last = idle.at(-1); last !== undefined; last = idle.at(-1)) {
+      if (this.#isUsable(last)) {
+        this.#removeIdle(last);
+        return last;
+      }
+      this.#discard(last);
+    }
+    return this.#open(destination);
+  }
+
+  /**
+   * Takes a connection back after an exchange; one that has not ended well costs its connection.
+   * @param done called once it is free or gone: what is sent next may then go over it
+   */
+  #release(connection: HandlerConnection, isReusable: boolean, done: () => void): void {
+    connection.release();
+    if (!isReusable) {
+      this.#discard(connection);
+      return done();
+    }
+    afterTurn(() => {
+      // It may have closed meanwhile.
+      if (!this.#isUsable(connection)) this.#discard(connection);
+      else if (this.#connections.has(connection)) {
+        const idle = this.#idle.get(connection.origin) ?? [];
+        idle.push(connection);
+        this.#idle.set(connection.origin, idle);
+      }
+      done();
     });
-    this.#pools.set(origin, pool);
-    return pool;
   }
 
-  /** A connector for each origin, as the guard must know the port, which a look-up does not get. */
+  #isUsable(connection: HandlerConnection): boolean {
+    return connection.isUsable(this.#options.lifeMs ?? LIFE_MS);
+  }
+
+  #open(destination: Destination): HandlerConnection {
+    const { origin } = destination;
+    const connect = this.#connectors.get(origin) ?? this.#connectorTo(destination);
+    this.#connectors.set(origin, connect);
+    const connection = new HandlerConnection(origin, connect, this.#clientOptions, () => {
+      this.#discard(connection);
+    });
+    this.#connections.add(connection);
+    return connection;
+  }
+
+  #discard(connection: HandlerConnection): void {
+    if (!this.#connections.delete(connection)) return;
+    this.#removeIdle(connection);
+    connection.destroy();
+  }
+
+  #removeIdle(connection: HandlerConnection): void {
+    const { origin } = connection;
+    const idle = this.#idle.get(origin) ?? [];
+    const at = idle.lastIndexOf(connection);
+    if (at !== -1) idle.splice(at, 1);
+    if (idle.length === 0) this.#idle.delete(origin);
+  }
+
   #connectorTo({ origin, port, literal }: Destination): buildConnector.connector {
     const { guard, allowHttp, timeoutMs, secureContext } = this.#options;
     const refusal =
@@ -153,81 +207,6 @@ export class Sender {
       if (refused === undefined) return connect(target, callback);
       setImmediate(callback, refused, null);
     };
-  }
-}
-
-interface PoolOptions {
-  readonly open: (onClosed: () => void) => HandlerConnection;
-  readonly lifeMs: number;
-  /** Called when it has no connections any more. */
-  readonly onEmpty: () => void;
-}
-
-/**
- * The connections to one origin; each carries one request at a time, and so there are no more than requests at once. They are
- * pooled here and not by undici, whose pool searches all of an origin's for each request, does not report which one carries it,
- * and stays for ever once it had to queue a request for an origin that cannot be reached.
- */
-class OriginPool {
-  readonly #options: PoolOptions;
-  readonly #all = new Set<HandlerConnection>();
-  /** The one that was used last is used next, so that the others come to be closed. */
-  readonly #idle: HandlerConnection[] = [];
-
-  constructor(options: PoolOptions) {
-    this.#options = options;
-  }
-
-  /** One that is free, or a new one; to be followed by `release`. */
-  take(): HandlerConnection {
-    const at = this.#idle.findLastIndex((idle) => this.#isUsable(idle));
-    const unusable = this.#idle.splice(at + 1);
-    const connection = this.#idle.pop() ?? this.#open();
-    // Only now, as a pool without connections is forgotten.
-    for (const idle of unusable) this.#discard(idle);
-    return connection;
-  }
-
-  /**
-   * Takes a connection back after an exchange; one that has not ended well costs its connection.
-   * @param done called once it is free or gone: what is sent next may then go over it
-   */
-  release(connection: HandlerConnection, isReusable: boolean, done: () => void): void {
-    connection.release();
-    if (!isReusable) {
-      this.#discard(connection);
-      return done();
-    }
-    afterTurn(() => {
-      // It may have closed meanwhile.
-      if (!this.#isUsable(connection)) this.#discard(connection);
-      else if (this.#all.has(connection)) this.#idle.push(connection);
-      done();
-    });
-  }
-
-  close(): void {
-    for (const connection of this.#all) this.#discard(connection);
-  }
-
-  #isUsable(connection: HandlerConnection): boolean {
-    return connection.isOpen && !connection.isOlderThan(this.#options.lifeMs);
-  }
-
-  #open(): HandlerConnection {
-    const connection = this.#options.open(() => {
-      const index = this.#idle.indexOf(connection);
-      if (index !== -1) this.#idle.splice(index, 1);
-      this.#discard(connection);
-    });
-    this.#all.add(connection);
-    return connection;
-  }
-
-  #discard(connection: HandlerConnection): void {
-    if (!this.#all.delete(connection)) return;
-    connection.destroy();
-    if (this.#all.size === 0) this.#options.onEmpty();
   }
 }
 

@@ -248,7 +248,7 @@ describe("the deadline", () => {
     const tls = senderWith({ clock, timeoutMs: 10_000 });
     // The connection opens; the TLS handshake that must follow never does.
     const sent = post(tls, `https://127.0.0.1:${(full.address() as AddressInfo).port}/`);
-    await until("the connection to open", () => tls.origins() === 1);
+    await until("the connection to open", () => tls.connections() === 1);
     await clock.advance(10_000);
     expect(await sent).toEqual({ errorCode: "timeout" });
   });
@@ -269,7 +269,7 @@ describe("closing", () => {
     sender.close();
     const interrupted = { errorCode: "interrupted" };
     expect(results).toMatchObject([interrupted, interrupted]);
-    expect(sender.origins()).toBe(0);
+    expect(sender.connections()).toBe(0);
     await until("the connections to be dropped", () => receiver.open === 0);
     expect(receiver.requests).toHaveLength(1);
   });
@@ -429,7 +429,7 @@ describe("idle connections", () => {
     );
     expect(receivers.every((receiver) => receiver.requests.length === 2)).toBe(true);
     await until("all connections to be closed", () => receivers.every((receiver) => receiver.open === 0));
-    await until("all connections to be gone", () => sender.origins() === 0);
+    await until("all connections to be gone", () => sender.connections() === 0);
   });
 
   it("leave nothing for unreachable origins", async () => {
@@ -446,7 +446,7 @@ describe("idle connections", () => {
         return post(sender, urls[index % 3] ?? "");
       }),
     );
-    await until("all connections to be gone", () => sender.origins() === 0);
+    await until("all connections to be gone", () => sender.connections() === 0);
   });
 
   it("do not outlive their time, though requests follow each other, and none is cut short", async () => {
@@ -462,7 +462,7 @@ describe("idle connections", () => {
     });
     answer();
     expect(await slow).toMatchObject({ statusCode: 200 });
-    await until("all connections to be gone", () => sender.origins() === 0 && receiver.open === 0);
+    await until("all connections to be gone", () => sender.connections() === 0 && receiver.open === 0);
   });
 
   it("are all ended by a close, also one that was made in the place of one that was too old", async () => {
@@ -475,7 +475,7 @@ describe("idle connections", () => {
     const hanging = post(sender, receiver.url);
     await receiver.received(2);
     expect(receiver.accepted).toBe(2);
-    expect(sender.origins()).toBe(1);
+    expect(sender.connections()).toBe(1);
     sender.close();
     expect(await hanging).toMatchObject({ errorCode: "interrupted" });
   });
@@ -497,6 +497,6 @@ describe("idle connections", () => {
     const sender = senderWith();
     const results = await Promise.all(Array.from({ length: 20 }, () => post(sender, receiver.url)));
     expect(results).toEqual(results.map(() => ({ errorCode: "connection_reset" })));
-    expect(sender.origins()).toBe(0);
+    expect(sender.connections()).toBe(0);
   });
 });
