@@ -138,7 +138,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       random,
       logger,
       config: config.delivery,
-      ownAddresses: http.ownAddresses,
+      ownPorts: http.ownPorts,
       version,
       ca,
       longChecks: offThread,

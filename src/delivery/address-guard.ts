@@ -1,6 +1,6 @@
 import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
-import { type AddressRules, canonicalAddress, reachedAddresses } from "../domain/addresses.ts";
+import { type AddressRules, reachedAddresses } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";
 import { isLocalAddress } from "../runtime/local-addresses.ts";
 import { type HostNames, lookupError } from "./host-names.ts";
@@ -12,8 +12,8 @@ const MAX_TRIED_OF_FAMILY = 4;
 
 interface AddressGuardParts {
   readonly rules: AddressRules;
-  /** What this service listens on, see `isOwnListener`. */
-  readonly ownAddresses: readonly string[];
+  /** What this service listens on: a handler there would drive its own API. */
+  readonly ownPorts: readonly number[];
   readonly resolve: HostNames["resolve"];
 }
 
@@ -29,8 +29,9 @@ export class AddressGuard {
 
   /** Answers an `EvregError` when the address may not be connected to. */
   check(address: string, port: number): EvregError | undefined {
-    const { rules, ownAddresses } = this.#parts;
-    const isOwn = isOwnListener(address, port, ownAddresses);
+    const { rules, ownPorts } = this.#parts;
+    // First the port, as that is cheap and nearly always different.
+    const isOwn = ownPorts.includes(port) && reachedAddresses(address).some(isLocalAddress);
     const reason = isOwn ? "this service itself" : rules.refusal(address);
     if (reason === undefined) return undefined;
     const setting = isOwn ? "" : " An operator can open it with delivery.allowNetworks.";
@@ -75,46 +76,3 @@ export class AddressGuard {
 export function notAllowed(target: string, why: string): EvregError {
   return new EvregError("forbidden", `Deliveries to ${target} are not allowed: ${why}`);
 }
-
-/**
- * Whether connecting there would reach this service itself, which would let a handler drive its own API.
- *
- * @param address an IP address without brackets
- * @param listeners what the service listens on, as `127.0.0.1:7480` or `[::1]:7480`; a wildcard (`0.0.0.0`, `[::]`)
- *   stands for every address of this machine
- */
-export function isOwnListener(address: string, port: number, listeners: readonly string[]): boolean {
-  // First the port, as that is cheap and nearly always different.
-  const hosts = listeners.filter((listener) => portOf(listener) === port).map(hostOf);
-  return (
-    hosts.length > 0 && reachedAddresses(address).some((target) => hosts.some((own) => isAt(own, target)))
-  );
-}
-
-function isAt(own: string | undefined, target: string): boolean {
-  if (own === undefined) return false;
-  // All of loopback counts as one address, for dual-stack and second listeners.
-  if (own === target || (isLoopback(own) && isLoopback(target))) return true;
-  return isWildcard(own) && (isLoopback(target) || isLocalAddress(target));
-}
-
-function portOf(listener: string): number {
-  return Number(listener.slice(listener.lastIndexOf(":") + 1));
-}
-
-function hostOf(listener: string): string | undefined {
-  const host = listener.slice(0, listener.lastIndexOf(":")).replace(/^\[|\]$/g, "");
-  return host === "localhost" ? "127.0.0.1" : canonicalAddress(host);
-}
-
-/** The unspecified address as a destination means loopback on most systems. */
-function isLoopback(canonical: string): boolean {
-  return canonical.startsWith("127.") || canonical === LOOPBACK_V6 || isWildcard(canonical);
-}
-
-function isWildcard(canonical: string): boolean {
-  return canonical === "0.0.0.0" || canonical === UNSPECIFIED_V6;
-}
-
-const LOOPBACK_V6 = canonicalAddress("::1");
-const UNSPECIFIED_V6 = canonicalAddress("::");

@@ -58,7 +58,7 @@ export class Engine {
   #isSendDue = false;
 
   constructor(parts: EngineParts) {
-    const { clock, random, logger, config, version, ownAddresses, ca, counts } = parts;
+    const { clock, random, logger, config, version, ownPorts, ca, counts } = parts;
     const { timeoutMs, allowHttp, allowNetworks } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
@@ -75,7 +75,7 @@ export class Engine {
     this.#filters = new Filters({ ...parts, yielder: eventLoop });
     this.#names = new HostNames({ clock, withinMs: timeoutMs });
     const { resolve } = this.#names;
-    const guard = new AddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
+    const guard = new AddressGuard({ rules: createAddressRules(allowNetworks), ownPorts, resolve });
     const requests = new RequestBuilder(version);
     const secureContext = ca === undefined ? undefined : trusting(ca);
     const sender = { clock, guard, allowHttp, timeoutMs, secureContext };

@@ -21,8 +21,8 @@ export interface EngineParts {
   readonly counts: EngineCounts;
   /** Called with each result that was stored. */
   readonly onResult?: (result: DeliveryResult) => void;
-  /** What this service listens on, where nothing is sent to. */
-  readonly ownAddresses: readonly string[];
+  /** What this service listens on: nothing is sent there on this machine. */
+  readonly ownPorts: readonly number[];
   /** PEM of certificate authorities to trust beside those that Node trusts. */
   readonly ca?: string | undefined;
 }

@@ -26,8 +26,8 @@ export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
 export interface Listeners extends Omit<HttpListener, "useCertificate"> {
   /** Where a command on this machine reaches it. */
   readonly localUrl: string;
-  /** The addresses with those of the second listener. */
-  readonly ownAddresses: readonly string[];
+  /** Its port with that of the second listener. */
+  readonly ownPorts: readonly number[];
   /** When the certificate in use ends, in milliseconds since the epoch; `undefined` for http. */
   certificateEndsMs(): number | undefined;
   /** Renews the certificate, see `RunningServer`. */
@@ -47,7 +47,7 @@ export async function openListeners({ tls, ...options }: ListenersOptions): Prom
   return {
     ...main,
     localUrl: all.at(-1)!.url,
-    ownAddresses: all.flatMap(({ addresses }) => addresses),
+    ownPorts: all.map(({ port }) => port),
     certificateEndsMs: () => certificate?.endsMs,
     renewCertificate(files) {
       const renewed = certificate && certificateOf(files);

@@ -1,12 +1,19 @@
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { canonicalAddress } from "../domain/addresses.ts";
+import { canonicalAddress, createAddressRules, LOOPBACK_NETWORKS } from "../domain/addresses.ts";
+
+const ANY_IPV4 = "0.0.0.0";
+const ANY_IPV6 = "::";
+
+/** The unspecified address as a destination means loopback on most systems. */
+const LOOPBACK = createAddressRules([...LOOPBACK_NETWORKS, ANY_IPV4, ANY_IPV6]);
 
 /**
- * Whether one of this machine's interfaces has the address. Read anew each time: interfaces come and go.
+ * Whether the address leads to this machine itself. Its interfaces are read anew each time, as they come and go.
  * @param canonical as `canonicalAddress` answers it
  */
 export function isLocalAddress(canonical: string): boolean {
+  if (LOOPBACK.refusal(canonical) === undefined) return true;
   return Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some(({ address }) => canonicalAddress(address.replace(/%.*$/, "")) === canonical),
   );
@@ -17,12 +24,8 @@ export function isLocalUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, origin } = new URL(url);
   const address = canonicalAddress(hostname.replace(/^\[|\]$/g, ""));
-  if (protocol !== "http:" || origin !== url || address === undefined) return false;
-  return address.startsWith("127.") || isLocalAddress(address);
+  return protocol === "http:" && origin === url && address !== undefined && isLocalAddress(address);
 }
-
-const ANY_IPV4 = "0.0.0.0";
-const ANY_IPV6 = "::";
 
 /**
  * Every `address:port` that a listener bound to `address` answers at. A wildcard is among them as well, for the

@@ -92,7 +92,7 @@ export class Bench {
         allowNetworks: ["127.0.0.0/8"],
         ...config,
       },
-      ownAddresses: [],
+      ownPorts: [],
       counts: new EngineCounts(),
       version: "1.2.3",
       ...parts,

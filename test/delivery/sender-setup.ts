@@ -10,22 +10,22 @@ import { systemClock } from "../../src/runtime/clock.ts";
 
 interface GuardSetup {
   readonly allowNetworks?: readonly string[];
-  readonly ownAddresses?: readonly string[];
+  readonly ownPorts?: readonly number[];
   readonly resolve?: HostNames["resolve"];
 }
 
 export type SenderSetup = GuardSetup & Partial<Omit<ConstructorParameters<typeof Sender>[0], "guard">>;
 
-export function guardWith({ allowNetworks = [], ownAddresses = [], resolve = names({}) }: GuardSetup) {
+export function guardWith({ allowNetworks = [], ownPorts = [], resolve = names({}) }: GuardSetup) {
   const rules = createAddressRules(allowNetworks);
-  return new AddressGuard({ rules, ownAddresses, resolve });
+  return new AddressGuard({ rules, ownPorts, resolve });
 }
 
 /** A sender that may send to `http:`, and to no address that is not public unless it is told to. */
-export function newSender({ allowNetworks, ownAddresses, resolve, ...options }: SenderSetup): Sender {
+export function newSender({ allowNetworks, ownPorts, resolve, ...options }: SenderSetup): Sender {
   const guard = guardWith({
     ...(allowNetworks === undefined ? {} : { allowNetworks }),
-    ...(ownAddresses === undefined ? {} : { ownAddresses }),
+    ...(ownPorts === undefined ? {} : { ownPorts }),
     ...(resolve === undefined ? {} : { resolve }),
   });
   return new Sender({
