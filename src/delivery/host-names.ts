@@ -24,11 +24,6 @@ const QUERY_OPTIONS = { timeout: 1_500, maxTimeout: 3_000, tries: 3 } as const;
  * handler behind them would be out of reach.
  */
 const OTHER_FAMILY_MS = 1_000;
-interface DnsAnswer {
-  readonly family: 4 | 6;
-  readonly addresses: readonly string[];
-  readonly error?: unknown;
-}
 
 /**
  * Looks names up as the system does, by its hosts file, its search list and its DNS servers, but without `dns.lookup`: that
@@ -84,7 +79,7 @@ export class HostNames {
     for (const name of candidateNames(hostname, parseSearchList(await textOf(resolverFile)))) {
       if (over.aborted) break;
       try {
-        return await this.#query(name, resolver);
+        return await this.#query(name, resolver, over);
       } catch (error) {
         failure = error;
         if (!TRY_NEXT.has(codeOf(error))) break;
@@ -94,38 +89,21 @@ export class HostNames {
   }
 
   /** All addresses that DNS has for a name, the IPv4 ones first; rejects with the error of the server or of the way to it. */
-  async #query(name: string, resolver: Resolver): Promise<readonly string[]> {
-    const v4 = answerOf(4, resolver, name);
-    const v6 = answerOf(6, resolver, name);
-    const first = await Promise.race([v4, v6]);
-    const other = first.family === 4 ? v6 : v4;
-    const second = first.addresses.length > 0 ? await this.#withinMoment(other) : await other;
-    const answers = first.family === 4 ? [first, second] : [second, first];
-    const addresses = answers.flatMap((answer) => answer?.addresses ?? []);
+  async #query(name: string, resolver: Resolver, over: AbortSignal): Promise<readonly string[]> {
+    const found: (readonly string[])[] = [[], []];
+    const errors: unknown[] = [];
+    const asked = [resolver.resolve4(name), resolver.resolve6(name)].map((answer, family) =>
+      answer.then(
+        (addresses) => void (found[family] = addresses),
+        (error: unknown) => void errors.push(error),
+      ),
+    );
+    await Promise.race(asked);
+    const wait = found.flat().length > 0 ? [sleep(this.#options.clock, OTHER_FAMILY_MS, over)] : [];
+    await Promise.race([Promise.all(asked), ...wait]);
+    const addresses = found.flat();
     if (addresses.length > 0) return addresses;
-    const errors = [first, second].map((answer) => answer?.error).filter((error) => error !== undefined);
-    throw errors.find((error) => codeOf(error) !== "ENODATA") ?? errors[0] ?? lookupError(name, "ENOTFOUND");
-  }
-
-  async #withinMoment(answer: Promise<DnsAnswer>): Promise<DnsAnswer | undefined> {
-    const over = new AbortController();
-    try {
-      return await Promise.race([
-        answer,
-        sleep(this.#options.clock, OTHER_FAMILY_MS, over.signal).then(() => undefined),
-      ]);
-    } finally {
-      over.abort();
-    }
-  }
-}
-
-async function answerOf(family: 4 | 6, resolver: Resolver, name: string): Promise<DnsAnswer> {
-  try {
-    const addresses = family === 4 ? resolver.resolve4(name) : resolver.resolve6(name);
-    return { family, addresses: await addresses };
-  } catch (error) {
-    return { family, addresses: [], error };
+    throw errors.find((error) => codeOf(error) !== "ENODATA") ?? errors[0];
   }
 }
 
