@@ -5,7 +5,7 @@ import { type AttemptErrorCode, DELIVERY_LIMITS, type TlsReason } from "../domai
 import { EvregError } from "../domain/error.ts";
 import type { AttemptResult, ConnectionTimes } from "../store/queue.ts";
 import { networkErrorCode } from "../domain/network-error.ts";
-import { responseText } from "./redaction.ts";
+import { SEARCHED_BYTES } from "./redaction.ts";
 
 /** How a request ended, in the words of an attempt's result: with the `statusCode` of an answer, or with an `errorCode`. */
 export interface SendResult extends Pick<
@@ -47,7 +47,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Ends it, as `errorCode` unless there is as much of an answer as is stored. */
   abort(errorCode: AttemptErrorCode = "interrupted"): void {
     if (this.#isEnded) return;
-    this.#end(this.#hasEnough ? this.#answered(true) : { errorCode }, false);
+    this.#end(this.#hasEnough ? this.#answered() : { errorCode }, false);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -70,7 +70,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const missing = DELIVERY_LIMITS.responseBytes - this.#readBytes;
+    const missing = SEARCHED_BYTES - this.#readBytes;
     // Copied, as the chunk may be a small part of a large buffer.
     if (missing > 0) this.#chunks.push(Buffer.from(chunk.subarray(0, missing)));
     this.#readBytes += chunk.byteLength;
@@ -78,7 +78,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#end(this.#answered(this.#hasEnough), true);
+    this.#end(this.#answered(), true);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -94,10 +94,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#readBytes > DELIVERY_LIMITS.responseBytes;
   }
 
-  #answered(cut: boolean): SendResult {
+  #answered(): SendResult {
     if (this.#answer === undefined) return { errorCode: "protocol_error" };
-    const response = responseText(Buffer.concat(this.#chunks), cut);
-    return { ...this.#answer, ...(response === undefined ? {} : { response }) };
+    const response = Buffer.concat(this.#chunks).toString("utf8");
+    return { ...this.#answer, ...(response === "" ? {} : { response }) };
   }
 
   #end(result: SendResult, isReusable: boolean): void {

@@ -1,4 +1,4 @@
-import { type AttemptErrorCode, DELIVERY_LIMITS } from "../domain/delivery.ts";
+import type { AttemptErrorCode } from "../domain/delivery.ts";
 import { invalidField } from "../domain/error.ts";
 import {
   type FinishedPull,
@@ -15,7 +15,7 @@ import type { AttemptResult, Claim, LeasedAttempt } from "../store/queue.ts";
 import { type RequestBuilder, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { EngineParts } from "./parts.ts";
-import { redact, responseText } from "./redaction.ts";
+import { redact } from "./redaction.ts";
 import { type ShownAttempt, shownOf, statusAfter, type StoreCalls } from "./store-calls.ts";
 
 /** The subscription whose secrets are redacted from what consumers say. */
@@ -181,12 +181,13 @@ export class PullAttempts {
     const claim = { deliveryId, claimId, startedAtMs };
     if (outcome === "released") return { ...claim, durationMs: 0, ending: "never started" };
     // Once the subscription is deleted its secrets are gone, and no text is stored that might hold them.
-    const text = reason === undefined || signed === undefined ? undefined : textOf(reason, signed);
+    const text =
+      reason === undefined || signed === undefined ? undefined : redact(reason.toWellFormed(), signed);
     // It has no latency: how long it waited for a consumer says nothing about evreg.
     const attempted = {
       ...claim,
       durationMs: Math.min(reported.duration_ms ?? longestMs, longestMs),
-      ...(text === undefined ? {} : { response: text }),
+      ...(text ? { response: text } : {}),
       ...(status === undefined ? {} : { statusCode: status }),
     };
     if (outcome === "delivered") return { ...attempted, ending: "delivered" };
@@ -199,11 +200,4 @@ export class PullAttempts {
 function shownOfLease({ eventId, action, ...attempt }: LeasedAttempt, from: Subscription): ShownAttempt {
   const { rowid: subscriptionId, application, subscription: name } = from;
   return { ...attempt, event: { eventId, action }, subscription: { subscriptionId, application, name } };
-}
-
-function textOf(reason: string, signed: Redacted): string | undefined {
-  const bytes = Buffer.from(reason.toWellFormed());
-  return (
-    redact(responseText(bytes.subarray(0, DELIVERY_LIMITS.responseBytes), true) ?? "", signed) || undefined
-  );
 }

@@ -113,24 +113,35 @@ describe("an answer", () => {
     expect(other.accepted).toBe(0);
   });
 
-  it("is read for its headers and its first 1,024 bytes", async () => {
+  it("is read for its headers and its first 2,048 bytes", async () => {
     const receiver = await openReceiver();
-    receiver.script({ status: 503, headers: { "Retry-After": "7" }, body: "ä".repeat(600) });
+    receiver.script({ status: 503, headers: { "Retry-After": "7" }, body: "ä".repeat(1_200) });
     const { headers, ...sent } = await postTimed(senderWith(), receiver.url);
-    expect(sent).toMatchObject({ statusCode: 503, response: "ä".repeat(512) });
+    expect(sent).toMatchObject({ statusCode: 503, response: "ä".repeat(1_024) });
     expect(headers).toMatchObject({ "retry-after": "7" });
+  });
+
+  it.each([
+    ["a mark at its beginning", Buffer.from("\ufeffa"), "\ufeffa"],
+    [
+      "what is no UTF-8",
+      Buffer.from([0x61, 0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80]),
+      "a\ufffd\ufffd(\ufffd\ufffd\ufffd",
+    ],
+  ])("is read as text with %s", async (_what, body, response) => {
+    expect(await answered({ body })).toEqual({ statusCode: 200, response });
   });
 
   it("is not decompressed, so a bomb stays small", async () => {
     const body = gzipSync(Buffer.alloc(50_000_000));
     const sent = await answered({ headers: { "content-encoding": "gzip" }, body });
     expect(sent.statusCode).toBe(200);
-    expect(Buffer.byteLength(sent.response!)).toBeLessThanOrEqual(1_024);
+    expect(Buffer.byteLength(sent.response!)).toBeLessThanOrEqual(3 * 2_048);
   });
 
   it("is cut after a few kilobytes", async () => {
     const sent = await answeredForEver("HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n");
-    expect(sent).toMatchObject({ statusCode: 200, response: "a".repeat(1_024) });
+    expect(sent).toMatchObject({ statusCode: 200, response: "a".repeat(2_048) });
   });
 
   it.each([
@@ -185,7 +196,7 @@ describe("an answer of more than is stored", () => {
     const receiver = await openReceiver();
     receiver.script({
       raw(socket) {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n${"a".repeat(2_000)}`);
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 9000\r\n\r\n${"a".repeat(3_000)}`);
         then(socket);
       },
     });
@@ -193,7 +204,7 @@ describe("an answer of more than is stored", () => {
     await receiver.received(1);
     await new Promise((resolve) => void setTimeout(resolve, 50));
     await clock.advance(10_000);
-    expect(await sent).toEqual({ statusCode: 200, response: "a".repeat(1_024) });
+    expect(await sent).toEqual({ statusCode: 200, response: "a".repeat(2_048) });
   });
 });
 
