@@ -158,7 +158,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     background.engine = engine;
     clock.watch((step) => engine.clockWasSet(step));
     background.replays = replays;
-    const { events: retentionMs, audit: auditMs } = config.retention;
+    const { events: retentionMs = 0, audit: auditMs } = config.retention;
     const retention = createRetention({
       events: store.events,
       audit: store.audit,

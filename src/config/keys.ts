@@ -4,7 +4,6 @@ import {
   BOOLEAN,
   choice,
   DATABASE_URL,
-  DURATION,
   DURATION_OR_OFF,
   ENCRYPTION_KEY,
   FILE,
@@ -39,26 +38,36 @@ interface KeySchema {
 
 const MINUTE_MS = 60_000;
 
-/** Every key there is: the file, the environment, the flags, the example file and the documentation follow this table. */
+/**
+ * Every key there is, by its section; `""` has those that are in none. The file, the environment, the flags, the example file and the
+ * documentation follow this table.
+ */
 const SCHEMA = {
-  host: {
-    kind: HOST,
-    default: "127.0.0.1",
-    description:
-      "Address the server listens on; 0.0.0.0 or :: for all of this machine's. Any that other machines reach needs tls.cert and tls.key, or a proxy with TLS before it.",
-    flag: "host",
-  },
-  port: {
-    kind: integer(0, 65_535),
-    default: 7480,
-    description: "Port the server listens on; 0 takes any free one.",
-    flag: "port",
-  },
-  data: {
-    kind: FOLDER,
-    description:
-      "The data folder. Not set: STATE_DIRECTORY where systemd gives it, else ./.evreg. A relative path in a file starts at that file's folder.",
-    flag: "data",
+  "": {
+    host: {
+      kind: HOST,
+      default: "127.0.0.1",
+      description:
+        "Address the server listens on; 0.0.0.0 or :: for all of this machine's. Any that other machines reach needs tls.cert and tls.key, or a proxy with TLS before it.",
+      flag: "host",
+    },
+    port: {
+      kind: integer(0, 65_535),
+      default: 7480,
+      description: "Port the server listens on; 0 takes any free one.",
+      flag: "port",
+    },
+    data: {
+      kind: FOLDER,
+      description:
+        "The data folder. Not set: STATE_DIRECTORY where systemd gives it, else ./.evreg. A relative path in a file starts at that file's folder.",
+      flag: "data",
+    },
+    shutdownGraceMs: {
+      kind: integer(0, 10 * MINUTE_MS),
+      default: 10_000,
+      description: "How long a stop waits for requests and attempts under way, in milliseconds.",
+    },
   },
   database: {
     url: {
@@ -76,11 +85,6 @@ const SCHEMA = {
         "The certificate for https as PEM, followed by its intermediate certificates. Read again at SIGHUP. Not set: http. A relative path in a file starts at that file's folder.",
     },
     key: { kind: FILE, description: "The private key of tls.cert, as PEM without a passphrase." },
-  },
-  shutdownGraceMs: {
-    kind: integer(0, 10 * MINUTE_MS),
-    default: 10_000,
-    description: "How long a stop waits for requests and attempts under way, in milliseconds.",
   },
   auth: {
     mode: {
@@ -137,9 +141,9 @@ const SCHEMA = {
   },
   retention: {
     events: {
-      kind: DURATION,
+      kind: DURATION_OR_OFF,
       description:
-        "How long events are kept, such as 30d, 12h or 30m; older ones are removed with their deliveries, attempts and idempotency keys, but not before all their deliveries are finished. Not set: for good.",
+        "How long events are kept, such as 30d, 12h or 30m; older ones are removed with their deliveries, attempts and idempotency keys, but not before all their deliveries are finished. Not set, or off: for good.",
       ofAllNodes: true,
     },
     audit: {
@@ -245,7 +249,7 @@ const SCHEMA = {
       env: "EVREG_ALLOW_INSECURE_TOKEN",
     },
   },
-} as const satisfies Readonly<Record<string, KeySchema | Readonly<Record<string, KeySchema>>>>;
+} as const satisfies Readonly<Record<string, Readonly<Record<string, KeySchema>>>>;
 
 type ConfigSchema = typeof SCHEMA;
 type KeyValue<K> = K extends { readonly kind: Kind<infer T> } ? T : never;
@@ -255,10 +259,8 @@ type Section<S> = { readonly [N in WithDefault<S>]: KeyValue<S[N]> } & {
 };
 
 /** The whole configuration, frozen. Each part of evreg gets only its slice. Keys without a default may be absent in their sections. */
-export type Config = {
-  readonly [N in keyof ConfigSchema]: ConfigSchema[N] extends KeySchema
-    ? KeyValue<ConfigSchema[N]>
-    : Section<ConfigSchema[N]>;
+export type Config = Section<ConfigSchema[""]> & { readonly data: string } & {
+  readonly [N in Exclude<keyof ConfigSchema, "">]: Section<ConfigSchema[N]>;
 };
 
 export type DeliveryConfig = Config["delivery"];
@@ -275,15 +277,9 @@ export interface ConfigKey extends Omit<KeySchema, "default"> {
   readonly env: string;
 }
 
-export const CONFIG_KEYS: readonly ConfigKey[] = Object.entries(SCHEMA).flatMap(([outer, entry]) =>
-  isKey(entry)
-    ? [keyAt("", outer, entry)]
-    : Object.entries(entry).map(([inner, key]: [string, KeySchema]) => keyAt(outer, inner, key)),
+export const CONFIG_KEYS: readonly ConfigKey[] = Object.entries(SCHEMA).flatMap(([section, keys]) =>
+  Object.entries<KeySchema>(keys).map(([name, key]) => keyAt(section, name, key)),
 );
-
-function isKey(entry: object): entry is KeySchema {
-  return "kind" in entry;
-}
 
 function keyAt(section: string, name: string, key: KeySchema): ConfigKey {
   const path = section === "" ? name : `${section}.${name}`;
@@ -298,6 +294,4 @@ export const CONFIG_FILE_ENV = "EVREG_CONFIG";
 export const KEY_BY_PATH: ReadonlyMap<string, ConfigKey> = new Map(CONFIG_KEYS.map((key) => [key.path, key]));
 
 /** `auth`, `limits`, …: the mappings that hold keys. */
-export const SECTIONS: ReadonlySet<string> = new Set(
-  CONFIG_KEYS.map(({ section }) => section).filter((section) => section !== ""),
-);
+export const SECTIONS: ReadonlySet<string> = new Set(Object.keys(SCHEMA).filter((section) => section !== ""));

@@ -45,24 +45,18 @@ export const BOOLEAN: Kind<boolean> = {
   fromText: (text) => (/^(?:true|1)$/.test(text) ? true : /^(?:false|0)$/.test(text) ? false : undefined),
 };
 
-/** `30m`, `12h` or `30d`, read into milliseconds. */
-export const DURATION: Kind<number> = {
-  allowed: "a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d",
+/** `30m`, `12h` or `30d`, read into milliseconds, or `off`, which is read into 0. */
+export const DURATION_OR_OFF: Kind<number> = {
+  allowed: "a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d, or off",
   read(value) {
+    if (value === "off") return 0;
     if (typeof value !== "string" || value.startsWith("0")) return undefined;
     const ms = parseDurationMs(value, MINUTES_AND_UP);
     return ms !== undefined && ms <= LONGEST_MS ? ms : undefined;
   },
-  show: durationText,
-};
-const LONGEST_MS = 36_500 * 86_400_000;
-
-/** A duration, or `off`, which is read into 0. */
-export const DURATION_OR_OFF: Kind<number> = {
-  allowed: `${DURATION.allowed}, or off`,
-  read: (value) => (value === "off" ? 0 : DURATION.read(value)),
   show: (ms) => (ms === 0 ? "off" : durationText(ms)),
 };
+const LONGEST_MS = 36_500 * 86_400_000;
 
 const LIST = {
   isList: true,

@@ -14,8 +14,8 @@ export interface RetentionOptions {
   readonly logger: Logger;
   readonly audit: Pick<AuditStore, "removeExpired">;
   readonly stats: Pick<StatsStore, "removeExpired">;
-  /** How long events stay; without it, for good. */
-  readonly retentionMs: number | undefined;
+  /** How long events stay; 0 for good. */
+  readonly retentionMs: number;
   /** How long it is kept who changed what; 0 for good. */
   readonly auditMs: number;
 }
@@ -96,7 +96,7 @@ export function createRetention(options: RetentionOptions): Rounds {
     async work(stopping) {
       hadDuties = node.hasDuties();
       if (!hadDuties) return;
-      if (retentionMs !== undefined) await removeEvents(retentionMs, stopping);
+      if (retentionMs > 0) await removeEvents(retentionMs, stopping);
       if (auditMs > 0) await removeAudit(stopping);
       await removeStats(stopping);
     },

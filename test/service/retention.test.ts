@@ -257,7 +257,7 @@ it("kept changes and figures go once they are too old, and no others", async () 
   await clock.advance(89 * DAY_MS);
   await create("new");
   const { events, audit, stats } = store;
-  const options = { events, audit, stats, clock, logger: silentLogger, retentionMs: undefined };
+  const options = { events, audit, stats, clock, logger: silentLogger, retentionMs: 0 };
   const retention = createRetention({ ...options, node: SOLE_NODE, auditMs: 90 * DAY_MS });
   retention.start();
   await retention.stop();
