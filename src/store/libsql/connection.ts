@@ -83,8 +83,6 @@ export class WriteConnection extends Connection {
   /** What the log was like before it was opened. */
   readonly log: LogCheck;
   lastCommitMs = 0;
-  /** Whether what an earlier process left in the log is in the file. */
-  #isLogMoved = false;
 
   private constructor(opened: OpenedDatabase, key: Uint8Array | undefined, log: LogCheck, guard: FileGuard) {
     super(opened, key);
@@ -113,7 +111,9 @@ export class WriteConnection extends Connection {
         throw new EngineFailure("failed", "the engine does not keep a log of the file");
       }
       const connection = new WriteConnection(opened, key, log, new FileGuard(path, id));
-      connection.#moveFoundLog();
+      // A log that is found may be from a process whose fsync failed. The system counts those pages as stored, and no later fsync
+      // stores them; a power cut would take them and all that is committed behind.
+      connection.checkpoint();
       return connection;
     });
   }
@@ -128,7 +128,6 @@ export class WriteConnection extends Connection {
     bytes?: ArrayBuffer,
   ): Promise<T> {
     this.#mustBeInPlace();
-    if (!this.#isLogMoved) this.checkpoint();
     this.#checkLog();
     const durable = this.#unsynced < MAX_UNSYNCED ? allowed : "now";
     // The setting is changed here, as the engine refuses it inside a transaction.
@@ -187,7 +186,6 @@ export class WriteConnection extends Connection {
       const message = `the file system failed while the log was emptied (${String(error)})`;
       throw new EngineFailure("failed", message, { cause: error });
     }
-    this.#isLogMoved = true;
   }
 
   /**
@@ -210,19 +208,6 @@ export class WriteConnection extends Connection {
   #checkLog(): void {
     const isLong = sizeOf(this.#guard.logPath) > LOG_LIMIT_BYTES;
     if (isLong) this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
-  }
-
-  /**
-   * A log that is found may be from a process whose fsync failed. The system counts those pages as stored, and no later
-   * fsync stores them; a power cut would take them and all that is committed behind. So nothing is committed behind a log
-   * that was found. On a full disk the file can still be read; the next write then waits for this.
-   */
-  #moveFoundLog(): void {
-    try {
-      this.checkpoint();
-    } catch (error) {
-      if (!(error instanceof EngineFailure) || error.kind !== "full") throw error;
-    }
   }
 }
 
