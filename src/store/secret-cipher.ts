@@ -41,6 +41,11 @@ export class Vault {
     return this.#head + Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString("base64");
   }
 
+  /** What is stored with the secrets that the key encrypts; `undefined` where there is no key. */
+  proof(): string | undefined {
+    return this.#key === undefined ? undefined : this.seal(ABOUT_PROOF, PROOF);
+  }
+
   /**
    * Opens a sealed text. Answers `undefined` if it was sealed under another key or about something else, or was changed since;
    * with a key also if it is not sealed at all, as only somebody else can have put it there.
@@ -86,11 +91,6 @@ export interface EncryptionKeys {
 
 const ABOUT_PROOF = "proof of the key";
 const PROOF = "evreg";
-
-/** What is stored with the first secrets that the key encrypts. */
-export function proofOf(key: Uint8Array): string {
-  return new Vault(key).seal(ABOUT_PROOF, PROOF);
-}
 
 /** What opens the secrets as they are stored, and what seals them as they are to be. */
 export interface Vaults {
@@ -152,23 +152,22 @@ export interface SecretTexts extends SecretOwner {
   readonly bearer_token: string | null;
 }
 
-type SecretColumn = "secret" | "previous_secret" | "bearer_token";
+/** Answers what a text was about when it was sealed. */
+export type AboutText = (texts: SecretTexts, column: "secret" | "previous_secret" | "bearer_token") => string;
 
-/**
- * Seals them with the next key, in the order of `SecretTexts`.
- * @param aboutBefore what the text of a column was about when it was sealed, where that was something else
- */
+const aboutText: AboutText = (texts, column) =>
+  aboutSecret(texts, column === "bearer_token" ? "bearer token" : "secret");
+
+/** Seals them with the next key, in the order of `SecretTexts`. */
 export function resealed(
   texts: SecretTexts,
   { current, next }: Vaults,
-  aboutBefore?: (column: SecretColumn) => string,
+  aboutBefore = aboutText,
 ): readonly (string | null)[] {
   return (["secret", "previous_secret", "bearer_token"] as const).map((column) => {
     const stored = texts[column];
-    if (stored === null) return null;
-    const about = aboutSecret(texts, column === "bearer_token" ? "bearer token" : "secret");
-    const text = current.open(aboutBefore?.(column) ?? about, stored);
+    const text = stored === null ? undefined : current.open(aboutBefore(texts, column), stored);
     // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
-    return text === undefined ? stored : next.seal(about, text);
+    return text === undefined ? stored : next.seal(aboutText(texts, column), text);
   });
 }

@@ -1,12 +1,6 @@
 import { EvregError } from "../../domain/error.ts";
-import {
-  type EncryptionKeys,
-  proofOf,
-  resealed,
-  type SecretTexts,
-  vaultsFor,
-  whyLocked,
-} from "../secret-cipher.ts";
+import { type EncryptionKeys, vaultsFor, whyLocked } from "../secret-cipher.ts";
+import { sealSecrets } from "../sql/catalog/credentials.ts";
 import type { DatabaseFacts } from "../store.ts";
 import { kept, type Notice, type Operations, read, type Work, write } from "../sql/operation.ts";
 import { OPERATIONS, prepareData } from "../sql/operations.ts";
@@ -88,7 +82,7 @@ async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined, node
   const stored = await work.value<string | undefined>("SELECT proof FROM encryption");
   const vaults = vaultsFor(stored, keys);
   if (vaults === undefined) throw new EvregError("usage", whyLocked("The database", keys));
-  if (keys === undefined || !vaults.isNewKey) return;
+  if (!vaults.isNewKey) return;
   const others = await work.value<number>(
     `SELECT count(*) FROM node WHERE ${nodes.IS_LIVING} AND serves = 1 AND id <> ?`,
     node,
@@ -98,19 +92,7 @@ async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined, node
       "The encryption key is another one than that of the nodes that run, and they could not read what it encrypts. Stop all of them, and start them with this key.";
     throw new EvregError("conflict", message);
   }
-  await work.run("DELETE FROM encryption");
-  await work.run("INSERT INTO encryption (one, proof) VALUES (1, ?)", proofOf(keys.key));
-  const rows = await work.rows<SecretTexts>(
-    `SELECT k.subscription_id AS id, s.application, s.subscription, k.secret, k.previous_secret, k.bearer_token
-      FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id`,
-  );
-  for (const row of rows) {
-    await work.erase(
-      "UPDATE subscription_secret SET secret = ?2, previous_secret = ?3, bearer_token = ?4 WHERE subscription_id = ?1",
-      row.id,
-      ...resealed(row, vaults),
-    );
-  }
+  await sealSecrets(work, vaults);
 }
 
 async function differingNotices(work: Work): Promise<readonly Notice[]> {

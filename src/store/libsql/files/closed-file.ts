@@ -6,7 +6,7 @@ import { LARGE_CACHE, withDatabase } from "../connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { engineFailure, isNoDatabase, type SyncSql } from "../statements.ts";
 import { fileError, mustBeWritable } from "./data-folder.ts";
-import { forEachPayload, isKnownForm, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
+import { forEachPayload, OLDER_FORMS, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
 import { vaultsOf } from "./open-file.ts";
 import { FORM, mustBeAsMade, readForm } from "./schema.ts";
 
@@ -25,10 +25,8 @@ export interface FileFacts {
   readonly waiting_deliveries: number;
   readonly tokens: number;
   readonly encrypted: boolean;
-  /** Events whose payloads do not fit their checksums; of very many, the first thousand. */
+  /** Events whose payloads do not fit their checksums, which those of old versions lack; of very many, the first thousand. */
   readonly damaged_events: readonly number[];
-  /** How many events are from before there were checksums. Whether their payloads are damaged is not known. */
-  readonly events_without_checksum: number;
 }
 
 export interface ExamineOptions {
@@ -55,16 +53,16 @@ export async function examineFile(
   // The engine opens nothing where it cannot write beside it, and does not say why.
   for (const written of [path, dirname(path)]) mustBeWritable(written);
   try {
-    return await withDatabase(path, (sql) => {
+    return await withDatabase(path, async (sql) => {
       sql.run("PRAGMA query_only = ON");
       sql.run(`PRAGMA ${LARGE_CACHE}`);
       const form = readForm(sql);
       if (form < 1) throw fileError("invalid", name, `${name} was not made by evreg.`);
-      if (!isKnownForm(form)) throw unknownForm("invalid", name, form);
+      if (form !== FORM && !OLDER_FORMS.has(form)) throw unknownForm("invalid", name, form);
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
       if (encryption !== undefined) vaultsOf(sql, name, encryption.keys);
-      return factsOf(sql, path, form);
+      return { ...factsOf(sql, path, form), damaged_events: await damagedEvents(sql, form) };
     });
   } catch (error) {
     throw explained(error, name);
@@ -85,18 +83,17 @@ function mustBeWhole(sql: SyncSql, name: string): void {
   if (problems.length > 0) throw damaged(name, problems.join("; "));
 }
 
-function eventsOf(sql: SyncSql, form: number): Pick<FileFacts, "damaged_events" | "events_without_checksum"> {
-  const damagedEvents: number[] = [];
-  forEachPayload(sql, form, (payloads) => {
-    if (damagedEvents.length >= MAX_DAMAGED) return;
-    damagedEvents.push(...payloads.filter(({ isDamaged }) => isDamaged).map(({ eventId }) => eventId));
+async function damagedEvents(sql: SyncSql, form: number): Promise<readonly number[]> {
+  if (form === UNCHECKED_FORM) return [];
+  const events: number[] = [];
+  await forEachPayload(sql, form, (payloads) => {
+    for (const [event, payload] of payloads)
+      if (payload === null && events.length < MAX_DAMAGED) events.push(event);
   });
-  const condition = form === UNCHECKED_FORM ? "" : " WHERE checksum IS NULL";
-  const unknown = sql.value<number>(`SELECT count(*) FROM event${condition}`);
-  return { damaged_events: damagedEvents.slice(0, MAX_DAMAGED), events_without_checksum: unknown };
+  return events;
 }
 
-function factsOf(sql: SyncSql, path: string, form: number): FileFacts {
+function factsOf(sql: SyncSql, path: string, form: number): Omit<FileFacts, "damaged_events"> {
   const last = sql.first<{ id: number; ms: number }>(
     "SELECT rowid AS id, timestamped_ms AS ms FROM event ORDER BY rowid DESC LIMIT 1",
   );
@@ -114,7 +111,6 @@ function factsOf(sql: SyncSql, path: string, form: number): FileFacts {
     ),
     tokens: sql.value("SELECT count(*) FROM token"),
     encrypted: sql.value<number>("SELECT count(*) FROM encryption") > 0,
-    ...eventsOf(sql, form),
   };
 }
 

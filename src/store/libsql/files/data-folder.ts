@@ -21,8 +21,8 @@ import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { describeOwner, ownerFileOf, readOwner } from "../../../runtime/owner-file.ts";
 import { EngineFailure } from "../../sql/sql.ts";
-import { isKnownForm, unknownForm } from "./older-forms.ts";
-import { formOf } from "./schema.ts";
+import { OLDER_FORMS, unknownForm } from "./older-forms.ts";
+import { FORM, formOf } from "./schema.ts";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
@@ -226,7 +226,7 @@ export function admittedVersion(folder: string): number {
  * @throws EvregError `invalid`; `usage`
  */
 export function mustBeKnown(path: string, form: number): void {
-  if (form > 0 && isKnownForm(form)) return;
+  if (form === FORM || OLDER_FORMS.has(form)) return;
   if (form > 0) throw unknownForm("usage", `The data file ${path}`, form);
   const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Put it back from a copy, or ${restoreAdvice(dirname(path))}; or give another folder with --data.`;
   throw fileError("invalid", path, message);

@@ -1,9 +1,8 @@
 import { EvregError } from "../../../domain/error.ts";
-import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { byteCount } from "../../../domain/formats.ts";
 import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { freeBytesAt, sizeOf } from "../../../runtime/files.ts";
-import { eventChecksum } from "../../sql/events/payloads.ts";
+import { loadPayloads, PAYLOAD_COLUMNS, type PayloadRequest } from "../../sql/events/payloads.ts";
 import { firstWithin } from "../../sql/operation.ts";
 import { DELIVERY_STATE } from "../../sql/queue/delivery-state.ts";
 import type { SyncSql } from "../statements.ts";
@@ -16,7 +15,9 @@ export interface OlderForm {
   /** Columns that are made of others, by table and column, as SQL over the old row `o`. */
   readonly columns: Readonly<Record<string, string>>;
   /** The column of a subscription that says until when it waits in its one order for a retry. */
-  readonly retryWait?: string;
+  readonly retryWait: string;
+  /** Whether names of payload members are shortened. */
+  readonly isShortened: boolean;
 }
 
 /** The form that version 0.2.0 writes, in which events have no checksums. */
@@ -75,6 +76,7 @@ const FORM_10: OlderForm = {
     ),
   },
   retryWait: "slowed_until_ms",
+  isShortened: false,
 };
 
 const FORM_21: OlderForm = {
@@ -82,24 +84,14 @@ const FORM_21: OlderForm = {
   tables: { token: "(SELECT * FROM main.token WHERE parent_id IS NULL)" },
   columns: oneOrder("o.order_key", "o.key", "o.due_ms"),
   retryWait: "retry_wait_until_ms",
+  isShortened: true,
 };
 
-/** The forms that are brought to today's. Today's own is copied as it is where secrets are to be encrypted. */
-const FORMS: ReadonlyMap<number, OlderForm> = new Map([
+/** The forms that are brought to today's. */
+export const OLDER_FORMS: ReadonlyMap<number, OlderForm> = new Map([
   [UNCHECKED_FORM, FORM_10],
   [SHORTENED_FORM, FORM_21],
-  [FORM, { tables: {}, columns: {} }],
 ]);
-
-export function isKnownForm(form: number): boolean {
-  return FORMS.has(form);
-}
-
-export function olderForm(form: number): OlderForm {
-  const known = FORMS.get(form);
-  if (known === undefined) throw new Error(`form ${form} was not refused`);
-  return known;
-}
 
 /** Says why a file is refused whose form this evreg neither has nor brings up to date, and what to do. */
 export function unknownForm(code: "usage" | "invalid", what: string, form: number): EvregError {
@@ -151,69 +143,35 @@ export function mustHaveUpgradeRoom(path: string, form: number): void {
 // that begin with one: JSON contains none of them as it is. Names are numbered as their revision's row in `payload_names` has
 // them.
 
-export interface StoredPayload {
-  readonly eventId: number;
-  readonly payload: Uint8Array;
-  /** Whether the payload is known not to be what was published. */
-  readonly isDamaged: boolean;
-}
-
-interface StoredPayloadRow {
-  readonly eventId: number;
-  readonly bytes: number;
+interface StoredPayload extends PayloadRequest {
   readonly actionId: number;
   readonly revision: number;
-  readonly checksum: number | null;
 }
 
 const EVENTS_AT_ONCE = 1_000;
 const BYTES_AT_ONCE = 4 * 1_024 * 1_024;
 
 /**
- * Reads the payloads of a whole file.
- * @param take gets all events in the order of their rowids, some megabytes at a time
+ * Reads the payloads of a whole file, whose form has checksums.
+ * @param take gets those of all events in the order of their rowids, some megabytes at a time; `null` for a damaged one
  */
-export function forEachPayload(
+export async function forEachPayload(
   sql: SyncSql,
   form: number,
-  take: (payloads: readonly StoredPayload[]) => void,
-): void {
+  take: (payloads: Awaited<ReturnType<typeof loadPayloads>>) => void,
+): Promise<void> {
   const names = form === SHORTENED_FORM ? new Names(sql) : undefined;
-  const checksum = form === UNCHECKED_FORM ? "NULL" : "checksum";
   for (let after = 0; ;) {
-    const rows = sql.rows<StoredPayloadRow>(
-      `SELECT rowid AS eventId, octet_length(payload) AS bytes, action_id AS actionId, revision, ${checksum} AS checksum
-        FROM main.event WHERE rowid > ? ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
+    const rows = sql.rows<StoredPayload>(
+      `SELECT e.rowid AS eventId, e.revision, ${PAYLOAD_COLUMNS}
+        FROM main.event AS e WHERE e.rowid > ? ORDER BY e.rowid LIMIT ${EVENTS_AT_ONCE}`,
       after,
     );
     if (rows.length === 0) return;
-    const portion = firstWithin(rows, ({ bytes }) => bytes, BYTES_AT_ONCE);
-    take(payloadsOf(sql, portion, names));
+    const portion = firstWithin(rows, ({ payloadBytes }) => payloadBytes, BYTES_AT_ONCE);
+    take(await loadPayloads(sql, portion, names && ((row, stored) => names.restored(row, stored))));
     after = portion.at(-1)!.eventId;
   }
-}
-
-function payloadsOf(
-  sql: SyncSql,
-  portion: readonly StoredPayloadRow[],
-  names: Names | undefined,
-): readonly StoredPayload[] {
-  // A payload that is larger could not be published, and may not fit into memory.
-  const isReadable = ({ bytes }: StoredPayloadRow): boolean => bytes <= EVENT_LIMITS.payloadMaxBytes;
-  const joined = sql.joined(
-    "SELECT e.payload AS bytes FROM list(?: id bigint) AS j CROSS JOIN main.event AS e ON e.rowid = j.id",
-    portion.filter(isReadable).map(({ eventId }) => eventId),
-  );
-  let at = 0;
-  return portion.map((row) => {
-    const { eventId, actionId, checksum } = row;
-    if (!isReadable(row)) return { eventId, payload: new Uint8Array(0), isDamaged: true };
-    const stored = joined.subarray(at, at + row.bytes);
-    at += row.bytes;
-    const payload = names?.restored(row, stored) ?? stored;
-    const isDamaged = checksum !== null && eventChecksum(eventId, actionId, payload) !== checksum;
-    return { eventId, payload, isDamaged };
-  });
 }
 
 /** The characters that stand for a name each: control characters that are no white space, and not NUL. */
@@ -241,14 +199,14 @@ class Names {
     this.#sql = sql;
   }
 
-  restored(row: StoredPayloadRow, stored: Uint8Array): Uint8Array {
+  restored(row: StoredPayload, stored: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
     if (stored.length > MAX_SHORTENED_BYTES) return stored;
     const text = Buffer.from(stored).toString("latin1");
     const restored = text.replaceAll(CODES, (code) => this.#namesOf(row)[numberOf(code)] ?? code);
     return Buffer.from(restored, "latin1");
   }
 
-  #namesOf({ actionId, revision }: StoredPayloadRow): readonly string[] {
+  #namesOf({ actionId, revision }: StoredPayload): readonly string[] {
     const key = `${actionId} ${revision}`;
     let names = this.#names.get(key);
     if (names === undefined) {

@@ -1,24 +1,24 @@
 import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { messageOf } from "../../../domain/error.ts";
+import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { WHOLE_KEY } from "../../../domain/order-key.ts";
 import { withFile } from "../../../runtime/files.ts";
 import {
+  type AboutText,
   type EncryptionKeys,
-  proofOf,
-  resealed,
-  type SecretTexts,
   type Vaults,
   vaultsFor,
   whyLocked,
 } from "../../secret-cipher.ts";
+import { sealSecrets } from "../../sql/catalog/credentials.ts";
 import type { Notice } from "../../sql/operation.ts";
 import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
 import { addressOf, LARGE_CACHE, WriteConnection } from "../connection.ts";
 import type { SyncSql } from "../statements.ts";
-import { fileError, move, mustBeKnown, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
+import { fileError, mustBeKnown, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
 import { mustBeAt } from "./file-guard.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";
-import { forEachPayload, KEPT_AS, type OlderForm, olderForm, SHORTENED_FORM } from "./older-forms.ts";
+import { forEachPayload, KEPT_AS, type OlderForm, OLDER_FORMS, SHORTENED_FORM } from "./older-forms.ts";
 import { createTables, FORM, markForm, mustBeAsMade, readForm } from "./schema.ts";
 
 interface OpenedFile {
@@ -28,14 +28,14 @@ interface OpenedFile {
 
 /**
  * Opens a data file in today's form, its secrets encrypted with the key: makes the tables of an empty one, and writes it anew
- * where it has an older form or another key.
+ * where it has an older form.
  */
 export async function openDataFile(path: string, encryption?: EncryptionKeys): Promise<OpenedFile> {
-  const admit = (sql: SyncSql): void => admitFile(sql, path, encryption);
-  const key = encryption?.key;
-  const connection = WriteConnection.open(path, admit, key);
-  if (isEmpty(connection.read)) await makeFile(connection, encryption);
+  const open = (): WriteConnection =>
+    WriteConnection.open(path, (sql) => admitFile(sql, path, encryption), encryption?.key);
+  let connection = open();
   const notices: Notice[] = [];
+  if (isEmpty(connection.read)) await makeFile(connection);
   const transactions = connection.log.commitsBehind;
   if (transactions > 0) {
     // Numbers are passed over before anything gets one.
@@ -47,10 +47,14 @@ export async function openDataFile(path: string, encryption?: EncryptionKeys): P
         "The last transactions in the log could not be read and were dropped. After a power cut that is normal, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
     });
   }
-  const rewritten = rewriteFile(connection, path, encryption);
-  if (rewritten === undefined) return { connection, notices };
-  connection.close();
-  return { connection: WriteConnection.open(path, admit, key), notices: [...notices, ...rewritten] };
+  const older = OLDER_FORMS.get(readForm(connection.read));
+  if (older !== undefined) {
+    notices.push(await rewriteFile(connection, path, older, encryption));
+    connection.close();
+    connection = open();
+  }
+  notices.push(...(await encryptSecrets(connection, path, encryption)));
+  return { connection, notices };
 }
 
 /** Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads. */
@@ -66,20 +70,33 @@ function isEmpty(sql: SyncSql): boolean {
   return readForm(sql) === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0;
 }
 
-async function makeFile(connection: WriteConnection, encryption: EncryptionKeys | undefined): Promise<void> {
+async function makeFile(connection: WriteConnection): Promise<void> {
   await connection.write((sql) => {
     createTables(sql);
     renewDataIdentity(sql);
-    storeProof(sql, "main", encryption);
     markForm(sql);
   });
   // The form must be readable from the file itself, see `admittedVersion`.
   connection.checkpoint();
 }
 
-function storeProof(sql: SyncSql, database: "main" | "made", keys: EncryptionKeys | undefined): void {
-  if (keys === undefined) return;
-  sql.run(`INSERT INTO ${database}.encryption (one, proof) VALUES (1, ?)`, proofOf(keys.key));
+/** Seals the secrets with the key where they are not yet, or were with the previous one. */
+async function encryptSecrets(
+  connection: WriteConnection,
+  path: string,
+  keys: EncryptionKeys | undefined,
+): Promise<readonly Notice[]> {
+  const vaults = vaultsOf(connection.read, path, keys);
+  if (!vaults.isNewKey) return [];
+  // Without references the engine overwrites whole pages of what is removed, and so what is left in their gaps.
+  connection.read.run("PRAGMA foreign_keys = OFF");
+  const subscriptions = await connection.write((sql) => sealSecrets(sql, vaults));
+  connection.read.run("PRAGMA foreign_keys = ON");
+  connection.checkpoint();
+  if (subscriptions === 0) return [];
+  const message =
+    "Secrets are encrypted with the key from now on. Copies that upgrades have kept hold them as they were then; remove those.";
+  return [{ level: "info", details: { subscriptions }, message }];
 }
 
 /**
@@ -92,50 +109,37 @@ export function vaultsOf(sql: SyncSql, path: string, keys: EncryptionKeys | unde
   throw fileError("usage", path, whyLocked(path, keys));
 }
 
-// A file of an older form, or one whose secrets get another key, is written anew beside itself: the rows of each table are copied
-// into a file of today's form, which then takes its place. Nothing is changed in the old file, so a kill at any moment leaves
-// one of the two whole. The old one's lock is held until it has been replaced, so that nobody writes to it meanwhile.
+// A file of an older form is written anew beside itself: the rows of each table are copied into a file of today's form, which then
+// takes its place. Nothing is changed in the old file, so a kill at any moment leaves one of the two whole. The old one's lock
+// is held until it has been replaced, so that nobody writes to it meanwhile.
 
 /**
- * Writes the file anew where that is needed. The connection is not to be used afterwards, as it has the old file.
- * @returns what was done; `undefined` where the file is as it should be
+ * Writes the file anew, with its secrets encrypted. The connection is not to be used afterwards, as it has the old file.
  * @throws EvregError `unavailable` when it cannot be done, and nothing was changed
  */
-function rewriteFile(
+async function rewriteFile(
   connection: WriteConnection,
   path: string,
+  older: OlderForm,
   keys: EncryptionKeys | undefined,
-): readonly Notice[] | undefined {
+): Promise<Notice> {
   const made = unfinishedCopy(path);
   const sql = connection.read;
-  const vaults = vaultsOf(sql, path, keys);
   const version = readForm(sql);
-  const isOlder = version !== FORM;
-  if (!isOlder && !vaults.isNewKey) return undefined;
   removeCopies(unfinishedCopy(path, ""));
   try {
     withoutLog(sql, path);
-    const subscriptions = writeAnew(sql, made, version, vaults, keys);
+    await writeAnew(sql, made, older, vaultsOf(sql, path, keys));
     mustBeAt(path, connection.file);
-    const notices: Notice[] = [];
-    if (isOlder) {
-      const details = { form: FORM, copy: replaceFile(path, made, KEPT_AS) };
-      const message = "The data file was brought up to date; a copy from before is kept.";
-      notices.push({ level: "info", details, message });
-    } else {
-      // The old file is not kept where only its secrets were to be encrypted: it holds them as they are.
-      move(made, path);
-    }
-    if (vaults.isNewKey) {
-      const message =
-        "Secrets are encrypted with the key from now on. Copies that upgrades have kept hold them as they were then; remove those.";
-      notices.push({ level: "info", details: { subscriptions }, message });
-    }
-    return notices;
+    const details = { form: FORM, copy: replaceFile(path, made, KEPT_AS) };
+    return {
+      level: "info",
+      details,
+      message: "The data file was brought up to date; a copy from before is kept.",
+    };
   } catch (error) {
     removeCopies(made);
-    const what = isOlder ? `brought from form ${version} to ${FORM}` : "encrypted";
-    const message = `The data file ${path} could not be ${what}: ${messageOf(error)}. Nothing was changed.`;
+    const message = `The data file ${path} could not be brought from form ${version} to ${FORM}: ${messageOf(error)}. Nothing was changed.`;
     throw fileError("unavailable", path, message, { version }, error);
   }
 }
@@ -149,14 +153,7 @@ export function withoutLog(sql: SyncSql, file: string): void {
   rmSync(`${file}-journal`, { force: true });
 }
 
-/** @returns how many subscriptions have secrets */
-function writeAnew(
-  sql: SyncSql,
-  path: string,
-  version: number,
-  vaults: Vaults,
-  keys: EncryptionKeys | undefined,
-): number {
+async function writeAnew(sql: SyncSql, path: string, older: OlderForm, vaults: Vaults): Promise<void> {
   closeSync(openSync(path, "wx", 0o600));
   sql.run("ATTACH ? AS made", addressOf(path));
   // Nothing of the new file counts before all of it is on the disk.
@@ -166,30 +163,30 @@ function writeAnew(
   // Damage in the old file, such as a delivery without its event, is copied.
   sql.run("PRAGMA foreign_keys = OFF");
   createTables(sql, "made");
-  copyTables(sql, version);
-  placeFirst(sql, olderForm(version));
-  if (version === SHORTENED_FORM) copyRestored(sql, version);
-  const subscriptions = copySecrets(sql, version, vaults);
-  storeProof(sql, "made", keys);
+  copyTables(sql, older);
+  placeFirst(sql, older);
+  if (older.isShortened) await copyRestored(sql);
+  await sealSecrets(sql, vaults, aboutInOlder, "made.");
   // Which numbers were given, those of what was removed included, so that none is given again.
   sql.run("DELETE FROM made.sqlite_sequence");
   sql.run("INSERT INTO made.sqlite_sequence (name, seq) SELECT name, seq FROM main.sqlite_sequence");
   markForm(sql, "made");
   sql.run("DETACH made");
   withFile(path, "r+", fsyncSync);
-  return subscriptions;
 }
 
-/** Tables that are not copied as they are: counts are made at the start, the others below. */
+/** Older forms bound a secret to the number of its subscription. */
+const aboutInOlder: AboutText = ({ id }, column) => `${column.replace("_", " ")} of subscription ${id}`;
+
+/** Tables that are not copied as they are: counts are made at the start. */
 const APART = new Set(["event_count", "write_check", "subscription_secret", "encryption"]);
 
-function copyTables(sql: SyncSql, version: number): void {
-  const older = olderForm(version);
+function copyTables(sql: SyncSql, older: OlderForm): void {
   const tables = sql.rows<{ name: string }>(
     "SELECT name FROM made.sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'",
   );
   for (const { name: table } of tables) {
-    if (APART.has(table) || (table === "event" && version === SHORTENED_FORM)) continue;
+    if (APART.has(table) || (table === "event" && older.isShortened)) continue;
     const oldColumns = columnsOf(sql, table, "main");
     const source = older.tables[table] ?? (oldColumns.length > 0 ? `main.${table}` : undefined);
     if (source === undefined) continue;
@@ -206,7 +203,6 @@ function copyTables(sql: SyncSql, version: number): void {
 
 /** Makes the first delivery of each subscription that has one order due, when its retry is. */
 function placeFirst(sql: SyncSql, { retryWait }: OlderForm): void {
-  if (retryWait === undefined) return;
   const inOrder = `FROM made.delivery AS w INDEXED BY delivery_key
     WHERE w.subscription_id = s.rowid AND w.key = ${WHOLE_KEY} AND w.state IN ${UNFINISHED_STATES}`;
   const { pending } = DELIVERY_STATE;
@@ -230,49 +226,27 @@ function columnsOf(sql: SyncSql, table: string, database: "main" | "made"): read
   return columns.map(({ name }) => name);
 }
 
-function copyRestored(sql: SyncSql, version: number): void {
+/** Copies the events with their payloads as they were published, and damaged ones as they are. */
+async function copyRestored(sql: SyncSql): Promise<void> {
   const columns = columnsOf(sql, "event", "made").filter((column) => column !== "payload");
-  forEachPayload(sql, version, (payloads) => {
+  await forEachPayload(sql, SHORTENED_FORM, (payloads) => {
     let start = 1;
-    const places = payloads.map(({ eventId, payload }) => {
-      const place = [eventId, start, payload.length];
-      start += payload.length;
+    const places = [...payloads].map(([eventId, payload]) => {
+      const place = [eventId, payload && start, payload && payload.length];
+      start += payload?.length ?? 0;
       return place;
     });
     within("event", () =>
       sql.run(
         `INSERT INTO made.event (${columns.join(", ")}, payload)
-          SELECT ${columns.map((column) => `o.${column}`).join(", ")}, substr(?2, j.start, j.length)
+          SELECT ${columns.map((column) => `o.${column}`).join(", ")},
+            coalesce(substr(?2, j.start, j.length), substr(CAST(o.payload AS BLOB), 1, ${EVENT_LIMITS.payloadMaxBytes}))
           FROM list(?1: id bigint, start integer, length integer) AS j CROSS JOIN main.event AS o ON o.rowid = j.id`,
         places,
-        Buffer.concat(payloads.map(({ payload }) => payload)),
+        Buffer.concat([...payloads.values()].map((payload) => payload ?? new Uint8Array())),
       ),
     );
   });
-}
-
-/** @returns how many subscriptions have secrets */
-function copySecrets(sql: SyncSql, version: number, vaults: Vaults): number {
-  const texts = ["s.application", "s.subscription", "k.secret", "k.previous_secret", "k.bearer_token"];
-  const rows = sql.rows<SecretTexts>(
-    `SELECT k.subscription_id AS id, ${texts.map((text) => `CAST(${text} AS TEXT) AS ${text.slice(2)}`).join(", ")}
-      FROM main.subscription_secret AS k JOIN main.subscription AS s ON s.rowid = k.subscription_id`,
-  );
-  for (const row of rows) {
-    // Older forms bound a secret to the number of its subscription.
-    const before = (column: string): string => `${column.replace("_", " ")} of subscription ${row.id}`;
-    within("subscription_secret", () =>
-      sql.run(
-        `INSERT INTO made.subscription_secret
-            (subscription_id, secret, previous_secret, previous_until_ms, bearer, bearer_token)
-          SELECT subscription_id, ?2, ?3, previous_until_ms, bearer, ?4
-          FROM main.subscription_secret WHERE subscription_id = ?1`,
-        row.id,
-        ...resealed(row, vaults, version === FORM ? undefined : before),
-      ),
-    );
-  }
-  return rows.length;
 }
 
 /** Does `work`, and names the table in what the engine says, such as that a row is not as evreg could have written it. */

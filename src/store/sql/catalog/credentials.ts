@@ -2,10 +2,18 @@ import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
 import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
+import {
+  type AboutText,
+  aboutSecret,
+  resealed,
+  type SecretOwner,
+  type SecretTexts,
+  Vault,
+  type Vaults,
+} from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
 import type { Work } from "../operation.ts";
-import { isoOrNull, isRowid, parseStored, type Sql, type StoredRecord } from "../sql.ts";
+import { insertRow, isoOrNull, isRowid, parseStored, type Sql, type StoredRecord } from "../sql.ts";
 
 // Secrets have a table of their own, so that no listing reads them. What a write removes there is erased at once.
 
@@ -113,6 +121,41 @@ export async function deleteExpiredSecrets(sql: Sql, nowMs: number): Promise<voi
 
 export async function deleteSecrets(sql: Sql, id: number): Promise<void> {
   await sql.erase("DELETE FROM subscription_secret WHERE subscription_id = ?", id);
+}
+
+interface SecretRow extends SecretTexts {
+  readonly until_ms: number | null;
+  readonly bearer: string;
+}
+
+/**
+ * Seals all secrets with the next key, and keeps its proof.
+ * @param aboutBefore what they were about when they were sealed, where that was something else
+ * @param into the database that is to have them, where that is another one
+ * @returns how many subscriptions have secrets
+ */
+export async function sealSecrets(
+  sql: Sql,
+  vaults: Vaults,
+  aboutBefore?: AboutText,
+  into: "" | "made." = "",
+): Promise<number> {
+  const rows = await sql.rows<SecretRow>(
+    `SELECT k.subscription_id AS id, s.application, s.subscription, k.secret, k.previous_secret, k.bearer_token,
+        k.previous_until_ms AS until_ms, k.bearer
+      FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id`,
+  );
+  await sql.erase(`DELETE FROM ${into}subscription_secret`);
+  await sql.run(
+    `INSERT INTO ${into}subscription_secret (subscription_id, previous_until_ms, bearer, secret, previous_secret, bearer_token)
+      SELECT id, until_ms, bearer, secret, previous, token
+      FROM list(?: id bigint, until_ms bigint, bearer text, secret text, previous text, token text) AS sealed`,
+    rows.map((row) => [row.id, row.until_ms, row.bearer, ...resealed(row, vaults, aboutBefore)]),
+  );
+  await sql.run(`DELETE FROM ${into}encryption`);
+  const proof = vaults.next.proof();
+  if (proof !== undefined) await insertRow(sql, `${into}encryption`, { one: 1, proof });
+  return rows.length;
 }
 
 interface TokenRow extends StoredRecord<

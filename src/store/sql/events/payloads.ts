@@ -40,13 +40,17 @@ export async function readPayloads(
   return payloads;
 }
 
+/** Makes the payload that was published of what is stored, in an older form of the data file. */
+type Restore<R> = (request: R, stored: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>;
+
 /** Reads the payloads of a slice together, as each BLOB from the driver costs about as much as 2 KiB of payload. */
-export async function loadPayloads(
+export async function loadPayloads<R extends PayloadRequest>(
   sql: Sql,
-  requested: readonly PayloadRequest[],
+  requested: readonly R[],
+  restore: Restore<R> = (_, stored) => stored,
 ): Promise<Readonly<Payloads>> {
   const payloads: Payloads = new Map();
-  let slice: PayloadRequest[] = [];
+  let slice: R[] = [];
   let sliceBytes = 0;
   for (const request of requested) {
     const { eventId, payloadBytes, actionId } = request;
@@ -55,25 +59,31 @@ export async function loadPayloads(
     // A payload that is larger could not be published, and may not fit into memory.
     if (actionId === null || payloadBytes > EVENT_LIMITS.payloadMaxBytes) continue;
     if (slice.length > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
-      await readSlice(sql, slice, payloads);
+      await readSlice(sql, slice, payloads, restore);
       slice = [];
       sliceBytes = 0;
     }
     slice.push(request);
     sliceBytes += payloadBytes;
   }
-  if (slice.length > 0) await readSlice(sql, slice, payloads);
+  if (slice.length > 0) await readSlice(sql, slice, payloads, restore);
   return payloads;
 }
 
-async function readSlice(sql: Sql, slice: readonly PayloadRequest[], payloads: Payloads): Promise<void> {
+async function readSlice<R extends PayloadRequest>(
+  sql: Sql,
+  slice: readonly R[],
+  payloads: Payloads,
+  restore: Restore<R>,
+): Promise<void> {
   const read = await sql.joined(
     "SELECT e.payload AS bytes FROM list(?: id bigint) AS requested CROSS JOIN event AS e ON e.rowid = requested.id",
     slice.map(({ eventId }) => eventId),
   );
   let start = 0;
-  for (const { eventId, payloadBytes, actionId, checksum } of slice) {
-    const payload = read.subarray(start, start + payloadBytes);
+  for (const request of slice) {
+    const { eventId, payloadBytes, actionId, checksum } = request;
+    const payload = restore(request, read.subarray(start, start + payloadBytes));
     const isWhole = checksum === null || eventChecksum(eventId, actionId!, payload) === checksum;
     if (isWhole) payloads.set(eventId, payload);
     else payload.fill(0);
