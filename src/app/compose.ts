@@ -5,7 +5,7 @@ import type { Config } from "../config/keys.ts";
 import { encryptionKeys, nodeSettings } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
-import { COMMIT_SECONDS, EngineCounts, Histogram, PublishCounts, StreamCounts } from "../metrics/counters.ts";
+import { COMMIT_SECONDS, EngineCounts, Histogram, PublishCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import {
   type Clock,
@@ -66,7 +66,7 @@ export async function compose(options: ComposeOptions) {
   const published = new PublishCounts();
   const delivered = new EngineCounts();
   const commits = new Histogram(COMMIT_SECONDS);
-  const streamed = new StreamCounts();
+  const streamsOpen = (): number => service?.feed.streamsOpen ?? 0;
   let service: Service | undefined;
   const encryption = encryptionKeys(config.encryption);
   const serves = options.command === "serve";
@@ -141,9 +141,8 @@ export async function compose(options: ComposeOptions) {
     offThread,
     // Apart, so that no payload waits for a comparison.
     schemaProducts: new ValidationThread(clock),
-    streamed,
     counts: published,
-    metrics: metricsOf({ published, delivered, commits, streamed, store, engineState, clock, version }),
+    metrics: metricsOf({ published, delivered, commits, streamsOpen, store, engineState, clock, version }),
     environment: () => ({
       findings: [
         programFinding(version),

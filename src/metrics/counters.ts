@@ -2,7 +2,6 @@ import type { AttemptErrorCode } from "../domain/delivery.ts";
 import { ATTEMPT_ERROR_CODES } from "../model/delivery.ts";
 import { asEvregError, codeOfStatus, type EvregErrorCode } from "../domain/error.ts";
 import type { BatchResult } from "../domain/event.ts";
-import type { StreamGap } from "../domain/stream.ts";
 
 /** Counts values by size. An observation takes a few nanoseconds. */
 export class Histogram {
@@ -44,19 +43,6 @@ export const REFUSAL_REASONS = [
   "withheld",
 ] as const satisfies readonly (EvregErrorCode | "withheld")[];
 type RefusalReason = (typeof REFUSAL_REASONS)[number];
-
-/** Streams since the start. */
-export class StreamCounts {
-  open: () => number = () => 0;
-  /** Messages that streams gave out, those of each stream by themselves. */
-  messages = 0;
-  readonly gaps: Record<StreamGap["reason"], number> = {
-    overrun: 0,
-    restart: 0,
-    expired: 0,
-    other_data: 0,
-  };
-}
 
 /** Published events since the start. Plain numbers, as every event adds to them. */
 export class PublishCounts {

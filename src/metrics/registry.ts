@@ -8,20 +8,14 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Backlog, DeliveryQueue } from "../store/queue.ts";
 import { SHARDS } from "../store/rules/shards.ts";
 import type { Store } from "../store/store.ts";
-import {
-  type EngineCounts,
-  FAILED_STATUS_CLASSES,
-  type Histogram,
-  type PublishCounts,
-  type StreamCounts,
-} from "./counters.ts";
+import { type EngineCounts, FAILED_STATUS_CLASSES, type Histogram, type PublishCounts } from "./counters.ts";
 
 /** Where the values are. */
 export interface MetricSources {
   readonly published: PublishCounts;
   readonly delivered: EngineCounts;
   readonly commits: Histogram;
-  readonly streamed: StreamCounts;
+  readonly streamsOpen: () => number;
   readonly store: Pick<Store, "queue" | "node" | "damagedEvents" | "health">;
   readonly engineState: () => Health["engine"];
   readonly clock: Clock;
@@ -38,7 +32,6 @@ export function createMetrics(sources: MetricSources): Registry {
   addEventMetrics(instruments, sources);
   addDeliveryMetrics(instruments, sources);
   addBacklogMetrics(instruments, sources);
-  addStreamMetrics(instruments, sources);
   addStoreMetrics(instruments, sources);
   addProcessMetrics(instruments, sources);
   return registry;
@@ -95,8 +88,8 @@ function valuesOf(reading: Reading, label = ""): readonly MetricValue[] {
   return Object.entries(reading).map(([name, value]) => ({ value, labels: { [label]: name } }));
 }
 
-/** Events since the start. */
-function addEventMetrics({ counter }: Instruments, { published }: MetricSources): void {
+/** Events since the start, and who watches them. */
+function addEventMetrics({ counter, gauge }: Instruments, { published, streamsOpen }: MetricSources): void {
   counter(
     "evreg_events_published_total",
     "Events stored, by the way they were published; service: by evreg about itself.",
@@ -115,6 +108,7 @@ function addEventMetrics({ counter }: Instruments, { published }: MetricSources)
     () => published.refused,
     "reason",
   );
+  gauge("evreg_streams_open", "Streams that are open now.", streamsOpen);
 }
 
 /** Deliveries and attempts since the start. */
@@ -219,17 +213,6 @@ function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
     const [backlog, atMs] = await (reading ??= readOnce());
     return backlog === undefined ? [] : readingOf(backlog, atMs);
   };
-}
-
-/** Readers of streams. */
-function addStreamMetrics({ counter, gauge }: Instruments, { streamed }: MetricSources): void {
-  gauge("evreg_streams_open", "Streams that are open now.", () => streamed.open());
-  counter(
-    "evreg_stream_messages_total",
-    "Messages that streams gave out, those of each stream counted by themselves.",
-    () => streamed.messages,
-  );
-  counter("evreg_stream_gaps_total", "Gaps that streams reported, by reason.", () => streamed.gaps, "reason");
 }
 
 /** Whether it works, and what committing takes. */

@@ -11,7 +11,6 @@ import {
 } from "../domain/stream.ts";
 import type { ChangeStream } from "../evreg.ts";
 import { parseText } from "../json/parse.ts";
-import type { StreamCounts } from "../metrics/counters.ts";
 import { type Clock, toIso } from "../runtime/clock.ts";
 import { Shares } from "../runtime/shares.ts";
 import type { EventBounds, EventStore } from "../store/events.ts";
@@ -47,7 +46,6 @@ const EXPIRED: StreamGap = {
 interface FeedOptions {
   readonly store: Store;
   readonly clock: Clock;
-  readonly counts: StreamCounts;
   /** New at each start. */
   readonly instance: string;
 }
@@ -80,7 +78,6 @@ interface Reader {
  */
 export class Feed {
   readonly #clock: Clock;
-  readonly #counts: StreamCounts;
   readonly #source: StreamSource;
   readonly #events: EventStore;
   readonly #ring: ResultRing;
@@ -96,16 +93,19 @@ export class Feed {
   /** Resolves once this node receives the results of others; `undefined` while nobody needs them. */
   #receiving: Promise<void> | undefined;
 
-  constructor({ store, clock, counts, instance }: FeedOptions) {
+  constructor({ store, clock, instance }: FeedOptions) {
     this.#others = store.node.others;
     this.#events = store.events;
     this.#clock = clock;
-    this.#counts = counts;
     this.#source = { data: shortId(store.dataId), instance: shortId(instance) };
     // Before the data were made, nothing had happened.
     this.#ring = new ResultRing(store.isNew ? 0 : clock.now());
     this.#pages = new SharedPages(store.events, this.#ring, this.#source);
-    counts.open = () => this.#open.size;
+  }
+
+  /** How many streams are open. */
+  get streamsOpen(): number {
+    return this.#open.size;
   }
 
   /** Signals that events may have been recorded. */
@@ -186,14 +186,10 @@ export class Feed {
         if (page === undefined || !reader.isOpen) return;
         for (const gap of this.#gapsBefore(page, reader)) yield this.#gapMessage(reader, gap);
         reader.position = page.to;
-        if (page.messages.length > 0) {
-          this.#counts.messages += page.messages.length;
-          yield page.messages;
-        }
+        if (page.messages.length > 0) yield page.messages;
         if (page.isFull) continue;
         if (!isReady) {
           isReady = true;
-          this.#counts.messages += 1;
           yield [{ type: "ready", id: this.#idOf(reader), data: {} }];
         }
         if (epoch === this.#epoch && reader.isOpen) {
@@ -221,8 +217,6 @@ export class Feed {
   }
 
   #gapMessage(reader: Reader, gap: StreamGap): readonly StreamMessage[] {
-    this.#counts.gaps[gap.reason] += 1;
-    this.#counts.messages += 1;
     return [{ type: "gap", id: this.#idOf(reader), data: gap }];
   }
 

@@ -10,7 +10,6 @@ import type { Subscription, SubscriptionQuery } from "../domain/subscription.ts"
 import { retryDefaults } from "../domain/retry.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
-import type { StreamCounts } from "../metrics/counters.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AuditSelection } from "../store/history.ts";
@@ -47,7 +46,6 @@ export interface ServiceOptions extends ServiceParts {
   /** The instance that `/health` answers: several processes behind one address have the same. */
   readonly server: string;
   readonly offThread: OffThreadValidator;
-  readonly streamed: StreamCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
   /** Looked at when somebody asks the doctor. */
@@ -82,18 +80,18 @@ export interface Service {
   /** Reads nothing from the store and needs no scope. */
   health(): Health;
   /** Is told what happens that the service does not do itself. */
-  readonly feed: Pick<Feed, "recorded" | "ended" | "received">;
+  readonly feed: Pick<Feed, "recorded" | "ended" | "received" | "streamsOpen">;
 }
 
 export function createService(options: ServiceOptions): Service {
-  const { version, instance, server, offThread, streamed, metrics, environment, ...shared } = options;
+  const { version, instance, server, offThread, metrics, environment, ...shared } = options;
   const { store, clock, logger, background } = shared;
   const startedMs = clock.now();
   const retries = retryDefaults(shared.delivery);
   const tokens = new TokenCache(store, clock, logger);
   const payloads = new PayloadValidator(offThread);
   const schemaChecks = new SchemaChecks();
-  const feed = new Feed({ store, clock, counts: streamed, instance });
+  const feed = new Feed({ store, clock, instance });
   const context: ServiceContext = {
     ...shared,
     feed,

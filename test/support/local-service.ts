@@ -10,13 +10,7 @@ import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { HandlerTest } from "../../src/domain/webhook.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import {
-  COMMIT_SECONDS,
-  Histogram,
-  EngineCounts,
-  PublishCounts,
-  StreamCounts,
-} from "../../src/metrics/counters.ts";
+import { COMMIT_SECONDS, Histogram, EngineCounts, PublishCounts } from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -101,14 +95,13 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     releaseExpired,
   });
   const published = new PublishCounts();
-  const streamed = new StreamCounts();
   const version = "0.0.0-test";
   let metrics: ReturnType<typeof createMetrics> | undefined;
   const sources = {
     published,
     delivered: counts,
     commits,
-    streamed,
+    streamsOpen: (): number => service.feed.streamsOpen,
     store,
     engineState,
     clock,
@@ -144,7 +137,6 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     },
     offThread,
     schemaProducts: offThread,
-    streamed,
     counts: published,
     // Not made before it is asked for: it watches the event loop from then on.
     metrics: () => (metrics ??= createMetrics(sources)).metrics(),
