@@ -82,18 +82,8 @@ export const HANDLER_TEST_RECORD: readonly Column<HandlerTest>[] = [
   },
   { title: "Answer", value: answerOf },
   { title: "Time", value: timesOf },
-  { title: "Sent", value: (test) => (wasSent(test) ? requestOf(test) : undefined), lines: true },
-  { title: "Not sent", value: (test) => (wasSent(test) ? undefined : requestOf(test)), lines: true },
-  {
-    title: "Body sent",
-    value: (test) => (wasSent(test) ? test.request.body : undefined),
-    block: true,
-  },
-  {
-    title: "Body not sent",
-    value: (test) => (wasSent(test) ? undefined : test.request.body),
-    block: true,
-  },
+  { title: "Request", value: requestOf, lines: true },
+  { title: "Its body", value: ({ request }) => request.body, block: true },
   {
     title: "Came back",
     value: ({ response }) =>
@@ -102,11 +92,6 @@ export const HANDLER_TEST_RECORD: readonly Column<HandlerTest>[] = [
   },
   { title: "Body", value: ({ response }) => response?.body ?? undefined, block: true },
 ];
-
-/** Whether there was a connection to send it on. */
-function wasSent({ response, connect_ms: connected }: HandlerTest): boolean {
-  return response !== null || connected !== null;
-}
 
 function requestOf({ request: { method, url, headers } }: HandlerTest): string {
   return `${method} ${url}\n${HEADER_LINES.write(headers)}`;
