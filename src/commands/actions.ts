@@ -87,14 +87,7 @@ export class ActionsUpdate extends TargetCommand {
   static override summary = "Apply a changed schema to an action, or change how its schema may change.";
   static override description =
     "A schema that breaks nobody whom the action's mode protects becomes the next revision: one with a new optional property, for example. A schema that would break someone is refused (exit code 5). Each break is shown with its place in the schema, a payload that proves it, and what you can do instead. Create a new action for such a schema, like order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
-  static override usage = [
-    "actions update NAME --schema FILE|- [--compatibility none]",
-    "actions update NAME --from-revision NUMBER [--compatibility none]",
-    "actions update NAME --mode MODE",
-  ];
   static override examples = examples("evreg actions update order.created --schema order.json", {
-    "Go back to the schema of revision 2, as a new revision":
-      "evreg actions update order.created --from-revision 2",
     "Apply a breaking change all the same, this once (scope admin)":
       "evreg actions update order.created --schema order.json --compatibility none",
     "From now on protect who publishes, and not who reads (scope admin)":
@@ -102,34 +95,25 @@ export class ActionsUpdate extends TargetCommand {
   });
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
-    schema: schemaFlag({ exclusive: ["from-revision"] }),
-    "from-revision": numberFlag("Take the schema of this revision."),
+    schema: schemaFlag(),
     mode: modeFlag(
       "Whom changes must not break from now on, this one included; protecting less needs the scope admin.",
     ),
-    compatibility: choiceFlag("none: apply this schema even if it breaks someone.", ["none"]),
+    compatibility: choiceFlag("none: apply this schema even if it breaks someone.", ["none"], {
+      dependsOn: ["schema"],
+    }),
   };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsUpdate);
     const { schema, mode } = flags;
-    const number = flags["from-revision"];
-    if (schema === undefined && number === undefined) {
-      if (mode === undefined) {
-        throw usageError("Nothing to change: give --schema, --from-revision or --mode.");
-      }
-      if (flags.compatibility !== undefined) {
-        throw usageError(
-          "--compatibility is for a schema: give --schema or --from-revision, or set --mode for good.",
-        );
-      }
+    if (schema === undefined && mode === undefined) {
+      throw usageError("Nothing to change: give --schema or --mode.");
     }
-    const read = schema === undefined ? undefined : await readSchema(schema);
+    const schemata = schema === undefined ? undefined : await readSchema(schema);
     const options = definedOnly({ compatibility: flags.compatibility });
     let isSame = false;
     const output = await this.showRecord(flags, ACTION_CHANGED, async ({ actions }) => {
-      const old = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
-      const schemata = read ?? old?.schemata;
       // A token may be allowed to write and not to read.
       const before = schemata && (await actions.get(args.name).catch(() => undefined));
       const change = definedOnly({ schemata, compatibility: mode });
@@ -187,7 +171,7 @@ function endCommand(setting: "deprecated" | "retired", undone: string, about: Ab
 export class ActionsHistory extends TargetCommand {
   static override summary = "List the schemas an action has had, newest first.";
   static override description =
-    "Each event names the revision that it was checked by. To go back to an older one: evreg actions update NAME --from-revision NUMBER.";
+    "Each event names the revision that it was checked by. To go back, apply an older one again with actions update.";
   static override examples = examples("evreg actions history order.created", {
     "The last two schemas, to compare":
       "evreg actions history order.created --json | jq '.data[:2][].schemata'",
