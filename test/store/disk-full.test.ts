@@ -85,7 +85,7 @@ describe.skipIf(small === undefined)(
       writeFileSync(filler, Buffer.alloc(Math.max(0, left - 4) * 4096));
       const refusal = expect.objectContaining({
         code: "unavailable",
-        message: expect.stringContaining("full"),
+        message: expect.stringMatching(/full.* Make room, and start it again\.$/),
       }) as EvregError;
       const error: unknown = await openStore(other).catch((refused: unknown) => refused);
       expect(error).toEqual(refusal);
