@@ -119,7 +119,11 @@ describe("a failure says what is wrong", () => {
     [{ maxProperties: 1 }, { a: 1, b: 2 }, "must have at most 1 property"],
     [{ properties: { a: false } }, { a: 1 }, "is not allowed"],
     [{ dependencies: { a: ["b"] } }, { a: 1 }, 'is required when "a" is present'],
-    [{ propertyNames: { maxLength: 1 } }, { ab: 1 }, "is not a name a property may have here"],
+    [
+      { propertyNames: { maxLength: 1 } },
+      { ab: 1 },
+      "is not a name a property may have here: it must have at most 1 character",
+    ],
     [{ not: { type: "string" } }, "a", "must not be of this kind"],
     [{ if: { type: "string" }, then: { minLength: 2 } }, "a", "must have at least 2 characters"],
     [

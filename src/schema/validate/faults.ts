@@ -121,14 +121,10 @@ const OWN_FAULTS: Readonly<
   },
   *propertyNames(value: JsonObject, { propertyNames }, at) {
     for (const name of namesOf(value)) {
-      if (matches(propertyNames!, name)) continue;
-      yield fault(
-        value[name],
-        inside(at, name),
-        "propertyNames",
-        name,
-        "is not a name a property may have here",
-      );
+      const [why] = findFaults(propertyNames!, name, 1);
+      if (why === undefined) continue;
+      const message = `is not a name a property may have here: it ${why.message}`;
+      yield fault(value[name], inside(at, name), "propertyNames", name, message);
     }
   },
   *dependencies(value: JsonObject, { dependentNames }, at) {
