@@ -19,8 +19,7 @@ export interface Certificate {
 
 /** @throws EvregError `usage` naming the file that cannot be used, and why; never with a part of the key */
 export function readCertificate(files: CertificateFiles): Certificate {
-  const cert = read("tls.cert", files.cert);
-  const key = read("tls.key", files.key);
+  const [cert, key] = read(["tls.cert", files.cert], ["tls.key", files.key]) as [Buffer, Buffer];
   const certificate = attempt(
     "tls.cert",
     files.cert,
@@ -45,7 +44,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
  * @throws EvregError `usage` naming the file, and why it cannot be used
  */
 export function readAuthorities(name: string, path: string): string {
-  const certificates = read(name, path).toString("latin1").match(CERTIFICATE) ?? [];
+  const certificates = read([name, path])[0]!.toString("latin1").match(CERTIFICATE) ?? [];
   if (certificates.length === 0) throw unusable(name, path, "holds no certificate in PEM form");
   for (const [index, certificate] of certificates.entries()) {
     const which = certificates.length === 1 ? "a certificate" : `a certificate (number ${index + 1})`;
@@ -54,14 +53,21 @@ export function readAuthorities(name: string, path: string): string {
   return certificates.join("\n");
 }
 
-function read(name: string, path: string): Buffer {
-  try {
-    // Reading from a pipe would wait for who writes to it.
-    if (statSync(path).isFile()) return readFileSync(path);
-  } catch (error) {
-    throw unusable(name, path, `cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
-  throw unusable(name, path, "is no file");
+/** @throws EvregError naming all that cannot be read */
+function read(...files: readonly (readonly [name: string, path: string])[]): Buffer[] {
+  const faults: string[] = [];
+  const contents = files.flatMap(([name, path]) => {
+    try {
+      // Reading from a pipe would wait for who writes to it.
+      if (statSync(path).isFile()) return readFileSync(path);
+      faults.push(`${name}: ${path} is no file.`);
+    } catch (error) {
+      faults.push(`${name}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+    }
+    return [];
+  });
+  if (faults.length > 0) throw new EvregError("usage", faults.join(" "));
+  return contents;
 }
 
 function attempt<T>(name: string, path: string, why: string, act: () => T): T {

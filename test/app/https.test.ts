@@ -100,6 +100,10 @@ test("a certificate that is not a regular file is refused, as reading a pipe wou
     code: "usage",
     message: `tls.cert: ${data} is no file.`,
   });
+  const key = join(data, "gone.pem");
+  await expect(start(data, { tls: { cert: data, key } })).rejects.toMatchObject({
+    message: `tls.cert: ${data} is no file. tls.key: ${key} cannot be read (ENOENT).`,
+  });
 });
 
 test.each([
