@@ -174,6 +174,17 @@ test("at 80 columns a delivery keeps its subscription and its error: attempts, t
   expect(listed(ACTIONS.list, { ...action, action: "a".repeat(100) }, 80)[1]).toMatch(/^a+… /);
 });
 
+test("what people copy is cut only where nothing else can be", () => {
+  const columns: Column<Row>[] = [
+    { title: "WHAT", value: () => "7 billing/invoices", shrinkTo: 6, keepWhole: true },
+    { title: "MEMBERS", value: () => "x".repeat(50), shrinkTo: 10 },
+  ];
+  const line = (width: number): string | undefined => listed(columns, ROWS[0] as Row, width)[1];
+  expect(line(40)).toBe(`7 billing/invoices  ${"x".repeat(19)}…`);
+  expect(line(30)).toBe(`7 billing/invoices  ${"x".repeat(9)}…`);
+  expect(line(25)).toBe(`7 billing/in…  ${"x".repeat(9)}…`);
+});
+
 test("addresses are shortened, and titles never", () => {
   const handler = "https://hooks.example.com/a/long/way/to/invoices";
   const [title, line] = listed(SUBSCRIPTIONS.list, { ...SUBSCRIPTION, handler }, 80);

@@ -139,7 +139,10 @@ function styled(text: string, style: Style | undefined): string {
   return style === undefined || text === "" ? text : styleText(style, text, { stream: process.stdout });
 }
 
-/** The columns' widths, the widest of those that may shrink cut first; `undefined` when that is not enough. */
+/**
+ * The columns' widths; `undefined` when the line has room for no cut of them. The widest is cut first, and what people copy only once
+ * nothing else can be.
+ */
 function fitColumns<T>(
   columns: readonly Column<T>[],
   rows: readonly (readonly string[])[],
@@ -149,13 +152,11 @@ function fitColumns<T>(
     Math.max(textWidth(title), ...rows.map((row) => textWidth(row[at]!))),
   );
   let excess = widths.reduce((sum, cells) => sum + cells, GAP.length * (widths.length - 1)) - width;
+  const least = columns.map(({ shrinkTo = Infinity, title }) => Math.max(shrinkTo, textWidth(title)));
   for (; excess > 0; excess -= 1) {
-    let widest: number | undefined;
-    for (const [at, { shrinkTo, title }] of columns.entries()) {
-      const cells = widths[at]!;
-      const canShrink = shrinkTo !== undefined && cells > Math.max(shrinkTo, textWidth(title));
-      if (canShrink && (widest === undefined || cells > widths[widest]!)) widest = at;
-    }
+    const cuttable = [...columns.keys()].filter((at) => widths[at]! > least[at]!);
+    const others = cuttable.filter((at) => columns[at]!.keepWhole !== true);
+    const [widest] = (others.length > 0 ? others : cuttable).toSorted((a, b) => widths[b]! - widths[a]!);
     if (widest === undefined) return undefined;
     widths[widest]! -= 1;
   }
