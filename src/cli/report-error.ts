@@ -99,7 +99,10 @@ function nextStep({ code, details }: EvregError, command: string | undefined): s
   if (code === "unauthorized") return "Give a token with --token-file FILE or EVREG_TOKEN.";
   if (code === "conflict" && typeof suggestion === "string") {
     const flags = flagWords({ application: String(application), schema: "FILE" });
-    return `As a new version: ${nextCommand(`actions create ${suggestion}${flags}`)}`;
+    const anew = `As a new version: ${nextCommand(`actions create ${suggestion}${flags}`)}`;
+    return command === "actions update"
+      ? `${anew}\nOr apply it all the same, this once (scope admin): the same command with --compatibility none.`
+      : anew;
   }
   if (code === "forbidden")
     return `Whoever holds the scope admin can make one: ${plainCommand("tokens create --help")}`;

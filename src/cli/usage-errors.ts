@@ -160,8 +160,9 @@ interface AllCommands {
   readonly commands: readonly Pick<Command.Loadable, "id" | "hidden">[];
 }
 
-/** What other programs have as a verb. */
+/** What other programs have as a verb, and what evreg once had. */
 const OTHER_WORDS: Readonly<Record<string, string>> = {
+  "actions types": "get NAME --json | jq .data.schemata | npx json-schema-to-typescript",
   "subscriptions pause": "update ID --no-active",
   "subscriptions resume": "update ID --active",
 };

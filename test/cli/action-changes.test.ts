@@ -66,7 +66,8 @@ test("an invalid schema is named with its line, and events that fail alike share
 test("a breaking update suggests the command for a new version, and values are printed as they are", async () => {
   write("strict.json", { ...SCHEMA, required: ["note"] });
   write("part.json", { type: "str" });
-  const anew = /\nAs a new version: evreg actions create a\.alike\.v2 --application shop --schema FILE\n$/;
+  const anew =
+    /\nAs a new version: evreg actions create a\.alike\.v2 --application shop --schema FILE\nOr apply .*--compatibility none\.\n$/;
   await expectEach([
     ["actions update a.alike --schema strict.json", 5, "", anew],
     ["publish a.alike [1]", 1, "", /must be an object\. .*\n {2}value: \[1\]\n/],
