@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { Command } from "@oclif/core";
+import { Command, type Interfaces } from "@oclif/core";
 import type { WarningMeta } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Answer, Evreg } from "../evreg.ts";
@@ -67,6 +67,8 @@ interface OutputChoice {
   readonly output?: OutputFormat | undefined;
 }
 
+type Values = Record<string, unknown>;
+
 /** What every command has: `--json` and `--output`. */
 export abstract class BaseCommand extends Command {
   static override baseFlags: Partial<typeof commonFlags> & typeof outputFlags = outputFlags;
@@ -78,6 +80,16 @@ export abstract class BaseCommand extends Command {
 
   protected outputFor(flags: OutputChoice): Output {
     return new Output(flags.json === true ? "json" : (flags.output ?? "table"));
+  }
+
+  /** From here on, what a person is to type next acts where this command does. */
+  protected override async parse<F extends Values, B extends Values, A extends Values>(
+    options?: Interfaces.Input<F, B, A>,
+    words?: string[],
+  ): Promise<Interfaces.ParserOutput<F, B, A>> {
+    const parsed = await super.parse(options, words);
+    setTarget(parsed.flags as TargetFlags);
+    return parsed;
   }
 
   /** oclif would print the error itself, with a stack; `main` reports all failures in one form. */
@@ -103,7 +115,6 @@ export abstract class TargetCommand extends ConfigCommand {
     act: (evreg: Evreg, target: Target) => Promise<T>,
     needs: CommandNeeds = {},
   ): Promise<T> {
-    setTarget(flags);
     const { openTarget } = await import("./target/target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
     const { version } = this.config;

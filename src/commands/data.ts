@@ -10,7 +10,7 @@ import { note, stderrLogger, writeOut } from "../cli/io/output.ts";
 import { progressBar, withProgress } from "../cli/io/progress.ts";
 import type { Column } from "../cli/io/table.ts";
 import { counted, countedAre, escapeControl, flagWords, someOf } from "../cli/io/text.ts";
-import { nextCommand, plainCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
+import { nextCommand, plainCommand, serveCommand } from "../cli/target/next-command.ts";
 import { mustBeInFolder, readSettings } from "../cli/target/target.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { encryptionKeys } from "../config/values.ts";
@@ -137,7 +137,6 @@ Everything is then as it was when the backup was made, the tokens too: only thos
     const { args, flags } = await this.parse(Restore);
     const { config } = await readSettings(flags);
     mustBeInFolder(config, "To restore a database, use pg_restore, with the server stopped.");
-    setTarget(flags);
     const app = await import("../app/server.ts");
     const { mustBeBackup, restore } = await app.loadRestore();
     if (args.file !== "-") mustBeBackup(args.file);
@@ -249,7 +248,6 @@ export class Migrate extends ConfigCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Migrate);
-    setTarget(flags);
     const { config } = await readSettings(flags);
     mustBeInFolder(config, "The tables of a database are made by the first start of a server on it.");
     if (flags.status && !existsSync(config.data)) {

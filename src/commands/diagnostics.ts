@@ -3,7 +3,7 @@ import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, rangeFlags, textFlag } from "../cli/flags.ts";
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
-import { setTarget, withTarget } from "../cli/target/next-command.ts";
+import { withTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import type { Finding, Node } from "../domain/operations.ts";
@@ -31,7 +31,6 @@ export class Doctor extends TargetCommand {
   });
   async run(): Promise<number> {
     const { flags } = await this.parse(Doctor);
-    setTarget(flags);
     const { diagnose } = await import("../cli/diagnose.ts");
     const data = await diagnose(flags, this.config.version);
     const count = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;

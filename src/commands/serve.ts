@@ -6,7 +6,7 @@ import { ConfigCommand, examples } from "../cli/base-command.ts";
 import { acceptLossFlag, choiceFlag, numberFlag, textFlag } from "../cli/flags.ts";
 import { Processes, processNumber, reportServing } from "../app/processes.ts";
 import { interruption, releaseSigint } from "../cli/io/interruption.ts";
-import { programName, setTarget } from "../cli/target/next-command.ts";
+import { programName } from "../cli/target/next-command.ts";
 import { shellWord } from "../domain/formats.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { setCrashLog } from "../cli/report-error.ts";
@@ -62,7 +62,6 @@ export class Serve extends ConfigCommand {
 
   async run(): Promise<number | undefined> {
     const { flags } = await this.parse(Serve);
-    setTarget(flags);
     const { config, places, file } = await readSettings(flags);
     const { nodes = 1 } = flags;
     if (nodes > 1 && config.database.url === undefined) {
