@@ -16,7 +16,6 @@ const REASON_COLORS = {
   failing: "yellow",
   failed: "red",
   unclaimed: "yellow",
-  slowed: "yellow",
   paused: "dim",
 } as const;
 
@@ -114,7 +113,7 @@ function timesOf(test: HandlerTest): string {
 }
 
 function stateOf(subscription: Subscription): SubscriptionState {
-  return subscriptionState(subscription, Date.now());
+  return subscriptionState(subscription);
 }
 
 function blockOf({ active, blocked_by: delivery }: Subscription): string | undefined {
