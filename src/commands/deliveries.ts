@@ -60,7 +60,7 @@ export const DeliveriesGet = recordCommand(DELIVERIES as RecordView<DeliveryWith
 export const DeliveriesRetry = recordCommand(DELIVERIES, "retry", {
   summary: "Send a delivery again now, with all its retries.",
   description:
-    "Also one that was delivered. It goes before all others of its subscription, even while the subscription is slowed because its handler asked for that. The subscription's filter is applied again, also to a delivery that it stopped. All that failed, or wait, of one subscription are sent by subscriptions replay.",
+    "Also one that was delivered. It goes with the first that is due of its subscription, in an order before later events, and ends the wait of one that is slowed because its handler asked for that. The subscription's filter is applied again, also to a delivery that it stopped. All that failed, or wait, of one subscription are sent by subscriptions replay.",
   examples: examples("evreg deliveries retry 7", {
     "All that failed for a subscription": "evreg subscriptions replay billing/invoices --status failed",
   }),

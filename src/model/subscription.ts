@@ -139,7 +139,7 @@ export const SUBSCRIPTION = {
   slowed_until: {
     answer: field.nullableTimestamp,
     about:
-      "No attempt starts before this, unless a person requests it: the handler sent `Retry-After`, or keeps answering 429, 502, 503 or 504. It may be in the past.",
+      "No attempt starts before this: the handler sent `Retry-After`, or keeps answering 429, 502, 503 or 504. It may be in the past.",
     title: "Slowed until",
   },
   blocked_by: {

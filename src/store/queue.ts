@@ -15,7 +15,7 @@ import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 export interface DeliveryQueue {
   /**
    * Leases due deliveries, shared fairly: subscriptions that have the fewest leased come first. In an order the next delivery is
-   * due once the finish of the previous one is stored: the first in the order of publication, after those that persons requested.
+   * due once the finish of the previous one is stored: the first in the order of publication.
    */
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
   /** Leases due deliveries of pull subscriptions for those who take them. */
@@ -54,8 +54,8 @@ export interface DeliveryQueue {
   list(query: DeliverySelection): Promise<readonly Delivery[]>;
   find(id: number): Promise<DeliveryWithAttempts | undefined>;
   /**
-   * Makes a `failed`, `filtered`, `waiting` or `delivered` one due now with all its retries, before all others of its subscription,
-   * even while that waits; `conflict` from any other state.
+   * Makes a `failed`, `filtered`, `waiting` or `delivered` one due now with all its retries, with the first that is due of its
+   * subscription, which waits no longer for what its handler asked for. `conflict` from any other state.
    */
   retry(id: number, nowMs: number, by?: Actor): Promise<Delivery | undefined>;
   /**
@@ -274,7 +274,7 @@ export interface AttemptResult {
   readonly handler?: string;
   /** The wait that the answer of a failed attempt asked for. */
   readonly retryAfterMs?: number;
-  /** The end of a pause that the handler wants: its subscription gets no attempt before then, except requested ones. */
+  /** The end of a pause that the handler wants: its subscription gets no attempt before then. */
   readonly slowUntilMs?: number;
   /**
    * The store leases what comes next in its order for so long, if that is due once this is stored: a claim for each

@@ -2,7 +2,7 @@ import type { ClaimQuota, TierLimit } from "../queue.ts";
 
 export interface Claimable extends ClaimQuota {
   readonly id: number;
-  /** Nothing is sent before this, but for what a person requested. */
+  /** Nothing is sent before this. */
   readonly waitEndMs: number;
 }
 
@@ -17,7 +17,6 @@ interface Picked {
 
 interface DueDelivery extends Pick<TierLimit, "isNewestFirst"> {
   readonly id: number;
-  readonly priority: number;
   readonly dueMs: number;
   readonly tier: number;
   /** How many its subscription would then have leased; the fewer, the sooner. */
@@ -25,16 +24,13 @@ interface DueDelivery extends Pick<TierLimit, "isNewestFirst"> {
 }
 
 /** An unfinished delivery that is not leased. */
-export type WaitingDelivery = readonly [priority: number, dueMs: number, id: number];
+export type WaitingDelivery = readonly [dueMs: number, id: number];
 
 /** Reads the first `limit` of each that are not leased, due or not, in the order in which they are sent. */
 export type LoadWaiting = (
   claimables: readonly Claimable[],
   limit: number,
 ) => Promise<readonly (readonly WaitingDelivery[])[]>;
-
-/** A delivery that a person requested is sent before all others of its subscription, whatever the clock says. */
-export const PRIORITY = { requested: 0, normal: 1 } as const;
 
 interface Offer {
   readonly claimable: Claimable;
@@ -88,7 +84,6 @@ export async function selectFairly(
 
 function byTurn(a: DueDelivery, b: DueDelivery): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
-  if (a.priority !== b.priority) return a.priority - b.priority;
   if (a.isNewestFirst !== b.isNewestFirst) return a.isNewestFirst ? -1 : 1;
   const order = a.dueMs - b.dueMs || a.id - b.id;
   return a.isNewestFirst ? -order : order;
@@ -169,8 +164,8 @@ function offerOf(
 ): Offer {
   const { tier, leased, capacity, waitEndMs } = claimable;
   const candidates: DueDelivery[] = [];
-  for (const [priority, dueMs, id] of waiting) {
-    const sendableAtMs = priority === PRIORITY.requested ? -Infinity : Math.max(dueMs, waitEndMs);
+  for (const [dueMs, id] of waiting) {
+    const sendableAtMs = Math.max(dueMs, waitEndMs);
     if (sendableAtMs > nowMs) {
       const nextDueAtMs = candidates.length < capacity ? sendableAtMs : undefined;
       return { claimable, candidates, nextDueAtMs, hasMore: false };
@@ -179,7 +174,7 @@ function offerOf(
       return { claimable, candidates, nextDueAtMs: undefined, hasMore: share < capacity };
     }
     const rank = leased + candidates.length + 1;
-    candidates.push({ id, priority, dueMs, tier, isNewestFirst, rank });
+    candidates.push({ id, dueMs, tier, isNewestFirst, rank });
   }
   return { claimable, candidates, nextDueAtMs: undefined, hasMore: false };
 }

@@ -138,7 +138,7 @@ export interface HandlerHealth {
   readonly lastFailureMs: number | null;
   /** What counts of the time between failed attempts since the last success. */
   readonly failingTotalMs: number;
-  /** No attempt starts before this, except requested ones: the handler wants a pause. */
+  /** No attempt starts before this: the handler wants a pause. */
   readonly slowedUntilMs: number | null;
 }
 

@@ -107,7 +107,7 @@ CREATE TABLE event_count (
 -- A deleted subscription stays, so that its deliveries keep their names. Of mode pull its handler is empty.
 -- action is the name of an action, a pattern such as order.*, or *. settings: JSON of the members of SubscriptionSettings that
 -- are set. order_key is apart from them, as it decides which deliveries may be claimed: a JSON Pointer, empty for one order of
--- all deliveries, NULL for none. No attempt starts before slowed_until_ms, except one that a person requested.
+-- all deliveries, NULL for none. No attempt starts before slowed_until_ms.
 -- failing_since_ms, last_failure_ms, failing_total_ms: since the last success, when the first attempt failed, and the last, and
 -- what counts of the time between. last_claim_ms is to the minute.
 CREATE TABLE subscription (
@@ -166,7 +166,6 @@ CREATE TABLE encryption (
 
 -- state: see queue/delivery-state.ts. One that is pending is to be sent at due_ms, or is being sent now (see lease). Held and
 -- cancelled follow from the subscription, so pausing and deleting cost one row. attempt: the last one that ended.
--- priority: 0 requested by a person, so sent before all others of its subscription and at any time; 1 normal.
 -- key is that of the event, as its subscription orders it or did; see queue/key-order.ts.
 -- A first attempt that delivered, and of which nothing else is to be said, has no row in attempt, which would be as large as
 -- its delivery's. first_start_ms is after created_ms, and below 0 where the clock was set back in between.
@@ -181,7 +180,6 @@ CREATE TABLE delivery (
   due_ms INTEGER CHECK (due_ms ${TIME}),
   finished_ms INTEGER CHECK (finished_ms ${TIME}),
   last_error TEXT CHECK (octet_length(last_error) <= 1024),
-  priority INTEGER NOT NULL DEFAULT 1 CHECK (priority IN (0, 1)),
   key INTEGER CHECK (key ${COUNT}),
   first_start_ms INTEGER CHECK (first_start_ms BETWEEN ${-MAX_INTEGER} AND ${MAX_INTEGER}),
   first_duration_ms INTEGER CHECK (first_duration_ms ${SPAN}),
@@ -190,8 +188,8 @@ CREATE TABLE delivery (
 ) STRICT;
 CREATE UNIQUE INDEX delivery_event ON delivery (event_id, subscription_id);
 CREATE INDEX delivery_subscription ON delivery (subscription_id);
-CREATE INDEX delivery_due ON delivery (subscription_id, priority, due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX delivery_key ON delivery (subscription_id, key, state, priority, event_id)
+CREATE INDEX delivery_due ON delivery (subscription_id, due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX delivery_key ON delivery (subscription_id, key, state, event_id)
   WHERE key IS NOT NULL AND state IN (0, 5);
 CREATE INDEX delivery_key_failing ON delivery (subscription_id, failures)
   WHERE key IS NOT NULL AND due_ms IS NOT NULL AND failures > 0;

@@ -31,9 +31,10 @@ it is known what comes due after a slowness has ended
 a slowness is never shortened, and ends for another handler or when a person says so
   publish 4; claim 1 2 3 4; fail 1 slow 1h; fail 2 slow 1s; pause; slowed 1h; failing 0s; resume; slowed nothing
   failing nothing; fail 3 slow 1h; move; slowed nothing; fail 4 slow 1h; slowed nothing; claim 1 2 3 4
-what a person requests is claimed at once, before all else, also while its subscription is slowed
-  publish 5; claim only 1; fail 1 for 1s slow 1h; claim nothing; retry 1; status 1 pending in 0s; claim 1(0)
-  fail 1 for 2s; wait 3s; claim nothing until 59m57s; status 1 waiting
+what a person requests is claimed at once, before newer ones that have waited, and ends a slowness
+  publish 5; claim only 1; deliver 1; wait 1s; claim only 2; fail 2 for 1s slow 1h; claim nothing; retry 1
+  status 1 pending in -1s; slowed nothing; claim only 1(0); claim 3 4 5; fail 1 for 2s; wait 1s; claim 2; wait 1s
+  claim 1(1)
 a subscription whose attempts all fail for the time given is deactivated, and starts anew
   retries 100; schedule 0s; disabled after 5h; publish 1; claim 1; fail 1; wait 1h; claim 1; fail 1; wait 1h
   claim 1; fail 1; wait 1h; claim 1; fail 1; wait 1h; claim 1; fail 1; wait 1h; failing -5h; claim 1; fail 1
@@ -87,9 +88,9 @@ let a person retry what blocks them, and nothing behind it
   claim 1; fail 1 for 1h; retry 1; claim 1; deliver 1; refuse retry 2 (it is on its way already)
 continue at once when a person retries the first one with success
   publish 2; claim 1; fail 1 for 6h; retry 1; drain 1 2
-send what a person retries first, and in its place again when that fails
+send what a person retries in its place
   exhausted skip; retries 0; publish 4; claim 1; deliver 1; claim 2; fail 2; claim 3; fail 3; retries 5
-  retry 2; retry 1; claim 1; claim nothing; fail 1; claim 2; deliver 2; drain 1 4
+  retry 2; retry 1; claim 1; claim nothing; fail 1 for 1h; claim nothing; wait 1h; drain 1 2 4
 are deactivated when the handler is gone, and one to block keeps its place
   publish 2; claim 1; gone 1; deactivated (410); list held 2 1; resume; drain 1 2
 are deactivated when the handler is gone, and one to skip has failed
@@ -120,9 +121,9 @@ keep a failed one before the others of its key, and hold up no other key
 block a key whose delivery has used up its retries, and show the first
   retries 0; publish a b a b c; claim 1 2 5; fail 1 2 for 1h; deliver 5; claim nothing; slowed nothing
   blocked by 1; backlog waiting 2 blocked 2; skip 1; blocked by 2; claim 3
-put replayed events before later ones of their key, behind what a person requested
+put replayed events, and what a person requested, before later ones of their key
   exhausted skip; retries 0; pause; publish a b; resume; publish a a a; claim 3; deliver 3; claim 4
-  replay missed 2; retry 3; deliver 4; claim 2 3; deliver 2 3; drain 1 5
+  replay missed 2; retry 3; deliver 4; claim 1 2; deliver 1 2; drain 3 5
 list, count and hold what waits behind others like all that waits
   publish a b a; claim 1 2; list pending 3; status 3 pending in nothing; keyed a 3 1; keyed "a" 3 1; keyed c
   refuse retry 3 (another delivery goes before it); backlog waiting 1 delivering 2; pause; list held 3; pending 1
@@ -158,8 +159,8 @@ of what was missed makes deliveries for events that have none, and only for thos
 of all sends every event again that has no unfinished delivery
   retries 0; pause; publish 2; resume; publish 3; claim 3 4 5; deliver 3; fail 4; filter 5; publish 1
   count failed 1; count missed 2; replay all 5; claim 1 2 3 4 5 6
-waits like all else for a handler that is slowed, also with what a person had requested
-  publish 1; claim 1; fail 1; retry 1; claim 1; deliver 1; publish 1; claim 2; fail 2 for 1h slow 1h; replay all 1
+waits like all else for a handler that is slowed
+  publish 1; claim 1; deliver 1; publish 1; claim 2; fail 2 for 1h slow 1h; replay all 1
   claim nothing until 1h
 never has an event that was published after its start
   pause; publish 3; start missed; publish 3; resume; advance 3; advance end
@@ -207,10 +208,10 @@ each unfinished delivery once, by what it waits for
   deliver 3; backlog due 3 since -40s
 what is held by itself, and nothing of a deleted subscription
   publish 2; wait 1s; pause; backlog held 2 since -1s; delete; backlog
-what a throttled handler is to get as waiting, but not what a person retried
-  publish 5; wait 1m; claim only 1 2 3; fail 1 slow 4m; fail 2 for 30s; retry 1; wait 2m
-  backlog busy 1 since -2m waiting 3 delivering 1 since -2m; claim 1; backlog waiting 3 delivering 2; wait 2m
-  backlog busy 3 since 0s delivering 2; wait 5s; backlog busy 3 since -5s delivering 2 since -4m5s
+what a throttled handler is to get as waiting
+  publish 5; wait 1m; claim only 1 2 3; fail 1 slow 4m; fail 2 for 30s; wait 2m
+  backlog waiting 4 delivering 1 since -2m; wait 2m
+  backlog busy 4 since 0s delivering 1; wait 5s; backlog busy 4 since -5s delivering 1 since -4m5s
 the first of an order as due at its time, and those after it as waiting
   order whole; publish 4; backlog due 1 since 0s waiting 3; claim 1; backlog waiting 3 delivering 1 since 0s
   fail 1 for 30s; backlog waiting 4; wait 37s; backlog due 1 since -7s waiting 3

@@ -1,11 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TierLimit } from "../../../src/store/queue.ts";
-import {
-  type Claimable,
-  PRIORITY,
-  selectFairly,
-  type WaitingDelivery,
-} from "../../../src/store/rules/fair-share.ts";
+import { type Claimable, selectFairly, type WaitingDelivery } from "../../../src/store/rules/fair-share.ts";
 
 const NOW = 1_000;
 
@@ -23,7 +18,7 @@ async function picked(all: readonly Given[], ...limits: readonly (number | TierL
   );
   const backlogs = all.map(({ due = 0, fromMs = 1, waiting }, index) => {
     const series = Array.from({ length: due }, (_, n) => [fromMs + n, (index + 1) * 100 + n] as const);
-    return waiting ?? series.map(([dueMs, id]): WaitingDelivery => [PRIORITY.normal, dueMs, id]);
+    return waiting ?? series.map(([dueMs, id]): WaitingDelivery => [dueMs, id]);
   });
   const claimables = all.map(({ leased = 0, capacity = 100, tier = 0, waitEndMs = 0 }, index) => {
     return { id: index + 1, leased, capacity, tier, waitEndMs };
@@ -55,14 +50,14 @@ describe("a fair share", () => {
     expect([cutTiers, nextDueAtMs]).toEqual([cut, undefined]);
   });
 
-  it("has what a person requested, whatever the clock says, and tells when the rest comes due", async () => {
+  it("has what is due once its subscription waits no longer, and tells when the rest comes due", async () => {
     const waiting: WaitingDelivery[] = [
-      [PRIORITY.requested, NOW + 50, 7],
-      [PRIORITY.normal, NOW + 20, 8],
+      [NOW - 1, 7],
+      [NOW + 20, 8],
     ];
     expect(await picked([{ waiting }], 9)).toEqual({ ids: [7], nextDueAtMs: NOW + 20, cutTiers: [] });
     const paused = { waiting, waitEndMs: NOW + 90 };
-    expect(await picked([paused], 9)).toEqual({ ids: [7], nextDueAtMs: NOW + 90, cutTiers: [] });
+    expect(await picked([paused], 9)).toEqual({ ids: [], nextDueAtMs: NOW + 90, cutTiers: [] });
   });
 
   it("has at most a tier's limit, and at most the first tier's limit in all", async () => {

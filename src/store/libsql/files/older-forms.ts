@@ -68,7 +68,6 @@ const FORM_10: OlderForm = {
     "subscription.last_failure_ms": "o.failed_ms",
     "subscription.failing_total_ms": "o.failing_ms",
     "replay.action": actionOf("o"),
-    "delivery.priority": "iif(o.due_ms < 0, 0, 1)",
     ...oneOrder(
       "NULL",
       "NULL",

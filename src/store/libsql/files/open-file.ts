@@ -12,7 +12,7 @@ import {
 } from "../../secret-cipher.ts";
 import { sealSecrets } from "../../sql/catalog/credentials.ts";
 import type { Notice } from "../../sql/operation.ts";
-import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
+import { DELIVERY_STATE, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
 import { addressOf, LARGE_CACHE, WriteConnection } from "../connection.ts";
 import type { SyncSql } from "../statements.ts";
 import { fileError, mustBeKnown, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
@@ -208,10 +208,10 @@ function placeFirst(sql: SyncSql, { retryWait }: OlderForm): void {
   const { pending } = DELIVERY_STATE;
   within("delivery", () =>
     sql.run(
-      `UPDATE made.delivery SET state = ${pending}, due_ms = max(min(created_ms, unixepoch() * 1000), iif(priority = ${NORMAL}, coalesce(
-            (SELECT s.${retryWait} FROM main.subscription AS s WHERE s.rowid = subscription_id), 0), 0))
+      `UPDATE made.delivery SET state = ${pending}, due_ms = max(min(created_ms, unixepoch() * 1000), coalesce(
+            (SELECT s.${retryWait} FROM main.subscription AS s WHERE s.rowid = subscription_id), 0))
         WHERE rowid IN (
-          SELECT (SELECT w.rowid ${inOrder} ORDER BY w.priority, w.event_id LIMIT 1) FROM main.subscription AS s
+          SELECT (SELECT w.rowid ${inOrder} ORDER BY w.event_id LIMIT 1) FROM main.subscription AS s
           WHERE s.ordered = 1 AND NOT EXISTS (SELECT 1 ${inOrder} AND w.state = ${pending}))`,
     ),
   );

@@ -1,6 +1,5 @@
 import type { RowidRange } from "../../events.ts";
 import type { LastNumbers } from "../../rules/recording.ts";
-import { NORMAL, REQUESTED } from "../queue/delivery-state.ts";
 import { insertRow, type Sql } from "../sql.ts";
 
 const TABLES = {
@@ -112,7 +111,7 @@ export async function moveWaits(sql: Sql, backMs: number, nowMs: number): Promis
   const deliveries = await sql.run(
     `UPDATE delivery SET due_ms = max(?1, due_ms - ?2) WHERE rowid IN (
         SELECT d.rowid FROM subscription AS s CROSS JOIN delivery AS d INDEXED BY delivery_due
-        WHERE d.subscription_id = s.rowid AND d.priority IN (${REQUESTED}, ${NORMAL}) AND d.due_ms > ?1)`,
+        WHERE d.subscription_id = s.rowid AND d.due_ms > ?1)`,
     nowMs,
     backMs,
   );

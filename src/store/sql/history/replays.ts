@@ -13,7 +13,7 @@ import type {
 import { checkReplayStart, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
-import { DELIVERY_STATE, LEASE_OF, NORMAL, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
+import { DELIVERY_STATE, LEASE_OF, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { placeByKey } from "../queue/key-order.ts";
 import type { ReadPart } from "../operation.ts";
 import {
@@ -202,7 +202,7 @@ async function capacityOf(
   step: ReplayStep,
 ): Promise<number> {
   const due = await sql.value<number>(
-    `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) LIMIT ?3) AS due`,
+    `SELECT count(*) FROM (SELECT 1 ${PENDING_OF} AND d.due_ms <= ?2 LIMIT ?3) AS due`,
     subscription,
     step.nowMs,
     step.maxDue,
@@ -230,7 +230,7 @@ async function makeDue(
 /** What deliveries that are made due get: all their retries again. What waits and is due already keeps its place. */
 const DUE_AGAIN = {
   waiting: "failures = 0, due_ms = min(due_ms, ?2)",
-  finished: `state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2, key = NULL`,
+  finished: `state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, due_ms = ?2, key = NULL`,
 } as const;
 
 /** An event of the walk and its delivery, where there is one. */

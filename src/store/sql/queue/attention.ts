@@ -92,7 +92,7 @@ function byGravity(one: Entry, other: Entry): number {
 }
 
 /** SQL of when the first delivery that a pull subscription is to get came due. What is leased is due as well, but somebody has it. */
-const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT 1`;
+const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) ${PENDING_OF} ORDER BY d.due_ms LIMIT 1`;
 const LAST_FAILURE = "SELECT last_failure_ms FROM subscription WHERE rowid = ?1";
 /**
  * So long something is due before it counts as unclaimed, as consumers may be about to claim it. It is more than the time
@@ -246,7 +246,7 @@ async function lastErrorOf(sql: Sql, subscription: number, delivery: number | nu
   return await sql.value<string | null>(
     `SELECT coalesce(
         (SELECT last_error FROM delivery WHERE rowid = ?2),
-        (SELECT last_error FROM (SELECT last_error ${PENDING_OF} ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS}) AS latest
+        (SELECT last_error FROM (SELECT last_error ${PENDING_OF} ORDER BY due_ms DESC LIMIT ${ERRORS}) AS latest
           WHERE last_error IS NOT NULL LIMIT 1),
         (SELECT last_error ${FAILED} ORDER BY event_id DESC LIMIT 1))`,
     subscription,

@@ -8,9 +8,7 @@ import {
   DELIVERY_STATE,
   IS_OPEN,
   LEASE_OF,
-  NORMAL,
   PENDING_OF,
-  REQUESTED,
   settingOf,
   UNFINISHED_STATES,
   WAIT_END,
@@ -33,13 +31,12 @@ interface Receiver {
   readonly isActive: number;
   /** When the subscription's wait ends or ended; 0 where there was none. */
   readonly waitEndMs: number;
-  /** Whether the subscription waits, so that only what persons requested is sent. */
+  /** Whether the subscription waits, so that nothing is sent. */
   readonly isWaiting: number;
   /** The cause of what is to be sent now. */
   readonly nowCause: BacklogCause;
-  /** How many deliveries are leased, how many of those persons requested, and since when the first is. */
+  /** How many deliveries are leased, and since when the first is. */
   readonly leased: number;
-  readonly leasedRequested: number;
   readonly leasedSinceMs: number | null;
 }
 
@@ -55,9 +52,9 @@ async function loadReceivers(
     `SELECT s.rowid AS id, s.active AS isActive, ${WAIT_END} AS waitEndMs, s.active = 1 AND ${WAIT_END} > ?1 AS isWaiting,
         CASE WHEN s.active = 0 THEN 'held' WHEN s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL THEN 'paced'
           WHEN leased.deliveries > 0 THEN 'busy' ELSE 'due' END AS nowCause,
-        coalesce(leased.deliveries, 0) AS leased, coalesce(leased.requested, 0) AS leasedRequested, leased.since_ms AS leasedSinceMs
+        coalesce(leased.deliveries, 0) AS leased, leased.since_ms AS leasedSinceMs
       FROM subscription AS s LEFT JOIN (
-        SELECT d.subscription_id, count(*) AS deliveries, sum(d.priority = ${REQUESTED}) AS requested, min(l.claimed_ms) AS since_ms
+        SELECT d.subscription_id, count(*) AS deliveries, min(l.claimed_ms) AS since_ms
         FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY 1) AS leased ON leased.subscription_id = s.rowid
       WHERE s.deleted_ms IS NULL AND (?2 IS NULL OR s.rowid = ?2)
         AND (?3 IS NULL OR s.application IN list(?3: name text))
@@ -111,10 +108,10 @@ export async function countBacklog(
 }
 
 function addCounted(parts: BacklogParts, receiver: Receiver, counted: CountedDeliveries): void {
-  const { isActive, isWaiting, nowCause, leased, leasedRequested } = receiver;
+  const { isActive, isWaiting, nowCause, leased } = receiver;
   const { pending, now, nowSinceMs, behind, blocked, blockedSinceMs } = counted;
   // What is leased is among what is due.
-  const leasedNow = isWaiting ? leasedRequested : leased;
+  const leasedNow = isWaiting ? 0 : leased;
   const later = pending - now - (leased - leasedNow);
   const isBlocked = isActive && blocked > 0;
   add(parts, "delivering", leased, receiver.leasedSinceMs);
@@ -148,18 +145,16 @@ async function countOf(
   limit: number,
 ): Promise<CountedDeliveries> {
   const { id, isActive, isWaiting, waitEndMs } = receiver;
-  // What was due all along could only be sent since its wait ended; what a person requested does not wait.
+  // What was due all along could only be sent since its wait ended.
   return (await sql.first<CountedDeliveries>(
-    `SELECT count(*) AS pending, count(CASE WHEN priority = ${REQUESTED} OR due_ms <= ?2 THEN 1 END) AS now,
-        (SELECT iif(d.priority = ${REQUESTED}, d.due_ms, max(d.due_ms, ?4)) ${PENDING_OF}
-          AND (d.priority, d.due_ms) <= (${NORMAL}, ?2) AND NOT ${LEASE_OF("d")}
-          ORDER BY d.priority, d.due_ms LIMIT 1) AS nowSinceMs,
+    `SELECT count(*) AS pending, count(CASE WHEN due_ms <= ?2 THEN 1 END) AS now,
+        (SELECT max(d.due_ms, ?4) ${PENDING_OF} AND d.due_ms <= ?2 AND NOT ${LEASE_OF("d")} ORDER BY d.due_ms LIMIT 1) AS nowSinceMs,
         (SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?3) AS few) AS behind,
         (SELECT count(*) FROM (SELECT 1 ${BLOCKING} CROSS JOIN delivery AS b INDEXED BY delivery_key
           ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
           WHERE ${IS_BLOCKING} LIMIT ?3) AS few) AS blocked,
         (SELECT min(ms) FROM (SELECT f.created_ms AS ms ${BLOCKING} WHERE ${IS_BLOCKING} LIMIT ?3) AS few) AS blockedSinceMs
-      FROM (SELECT d.priority, d.due_ms ${PENDING_OF} ORDER BY d.priority, d.due_ms LIMIT ?3) AS first`,
+      FROM (SELECT d.due_ms ${PENDING_OF} ORDER BY d.due_ms LIMIT ?3) AS first`,
     id,
     isWaiting ? NEVER_MS : nowMs,
     limit,
@@ -171,7 +166,7 @@ const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS
   WHERE f.subscription_id = s.rowid AND f.key = d.key AND f.state IN ${UNFINISHED_STATES} AND f.state = ${DELIVERY_STATE.pending}
     AND f.failures > s.max_retries))`;
 /** SQL that says whether the delivery `d` is to be sent by a time, which is its value. */
-const IS_NOW = `(d.due_ms IS NOT NULL AND (d.priority = ${REQUESTED} OR max(d.due_ms, ${WAIT_END}) <= ?))`;
+const IS_NOW = `(d.due_ms IS NOT NULL AND max(d.due_ms, ${WAIT_END}) <= ?)`;
 
 export interface CauseFilter {
   readonly subscriptions: readonly number[];

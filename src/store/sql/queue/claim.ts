@@ -161,10 +161,10 @@ async function loadWaiting(
 ): Promise<readonly (readonly WaitingDelivery[])[]> {
   const rows = await sql.value<string>(
     `SELECT json_group_array(json((
-        SELECT json_group_array(json_array(priority, due_ms, rowid)) FROM (
-          SELECT w.priority, w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
+        SELECT json_group_array(json_array(due_ms, rowid)) FROM (
+          SELECT w.due_ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
           WHERE w.subscription_id = requested.id AND w.due_ms IS NOT NULL AND NOT ${LEASE_OF("w")}
-          ORDER BY w.priority, w.due_ms, w.rowid LIMIT ?2) AS first)))
+          ORDER BY w.due_ms, w.rowid LIMIT ?2) AS first)))
       FROM list(?1: id bigint) AS requested`,
     claimables.map(({ id }) => id),
     limit,

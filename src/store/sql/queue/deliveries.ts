@@ -16,9 +16,7 @@ import {
   deliveryOf,
   type DeliveryRow,
   JOIN_NAMES,
-  NORMAL,
   PENDING_OF,
-  REQUESTED,
   SELECT_DELIVERY,
   STATUS,
 } from "./delivery-state.ts";
@@ -34,9 +32,15 @@ export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promis
   const row = await findRow(sql, id);
   if (row === undefined) return undefined;
   checkRetry(requestedOf(row));
-  const due = { state: DELIVERY_STATE.pending, priority: REQUESTED, due_ms: nowMs };
+  const { subscription_id: subscription } = row;
+  const firstMs = await sql.value<number | undefined>(
+    `SELECT d.due_ms ${PENDING_OF} ORDER BY d.due_ms LIMIT 1`,
+    subscription,
+  );
+  const due = { state: DELIVERY_STATE.pending, due_ms: Math.min(firstMs ?? nowMs, nowMs) };
   await updateRow(sql, "delivery", id, { ...due, failures: 0, finished_ms: null });
-  await placeByKey(sql, row.subscription_id, [id], nowMs);
+  await updateRow(sql, "subscription", subscription, { slowed_until_ms: null });
+  await placeByKey(sql, subscription, [id], nowMs);
   return deliveryOf((await findRow(sql, id))!);
 }
 
@@ -123,7 +127,7 @@ const OF_SUBSCRIPTION = "FROM delivery INDEXED BY delivery_subscription WHERE su
 const LIKELY_DELIVERIES = [
   `SELECT rowid AS id ${OF_SUBSCRIPTION} ORDER BY rowid DESC`,
   `SELECT rowid AS id ${OF_SUBSCRIPTION} AND rowid <=
-      (SELECT rowid ${PENDING_OF} AND priority = ${NORMAL} ORDER BY priority, due_ms LIMIT 1) ORDER BY rowid DESC`,
+      (SELECT rowid ${PENDING_OF} ORDER BY due_ms LIMIT 1) ORDER BY rowid DESC`,
   `SELECT rowid AS id FROM delivery INDEXED BY delivery_waiting_event
     WHERE subscription_id = ?1 AND failures > 0 AND due_ms IS NOT NULL ORDER BY event_id DESC`,
   `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed_event

@@ -1,6 +1,5 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import type { SubscriptionSettings } from "../../../domain/subscription-settings.ts";
-import { PRIORITY } from "../../rules/fair-share.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../sql.ts";
 
@@ -72,8 +71,6 @@ export const JOIN_NAMES = `
   CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
   CROSS JOIN event AS e ON e.rowid = d.event_id
   CROSS JOIN action AS a ON a.rowid = e.action_id`;
-
-export const { requested: REQUESTED, normal: NORMAL } = PRIORITY;
 
 /** SQL of when the wait of the subscription `s` ends or ended; 0 where there was none. */
 export const WAIT_END = "coalesce(s.slowed_until_ms, 0)";

@@ -12,7 +12,7 @@ import { StatsCounts } from "../history/stats.ts";
 import type { Sql } from "../sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./deliveries.ts";
 import { claimNext } from "./claim.ts";
-import { DELIVERY_STATE, NORMAL, settingOf } from "./delivery-state.ts";
+import { DELIVERY_STATE, settingOf } from "./delivery-state.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
 import type { ClaimedRow, ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
 import type { Work } from "../operation.ts";
@@ -279,8 +279,8 @@ async function writeChanges(sql: Sql, writes: FinishWrites): Promise<void> {
   }
   if (moved.length > 0) {
     await sql.run(
-      `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
-          due_ms = r.due_ms, finished_ms = r.finished_ms, last_error = r.last_error,
+      `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, due_ms = r.due_ms,
+          finished_ms = r.finished_ms, last_error = r.last_error,
           first_start_ms = coalesce(r.started_ms - created_ms, first_start_ms),
           first_duration_ms = coalesce(r.duration_ms, first_duration_ms),
           first_status_code = coalesce(r.status_code, first_status_code)

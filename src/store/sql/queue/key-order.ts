@@ -24,8 +24,8 @@ function ofKey(delivery: string): string {
 const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} INDEXED BY delivery_key`;
 
 /**
- * Makes the first delivery of each key due: what a person requested comes first, then the first event. Makes none of a key due
- * while one of it is leased. It counts as due since it was made: so long it has waited.
+ * Makes the delivery of the first event of each key due, and none of a key while one of it is leased. It counts as due since it was
+ * made: so long it has waited.
  * @returns how many are due now that were not
  */
 export async function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number): Promise<number> {
@@ -36,15 +36,15 @@ export async function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: nu
         SELECT r.rowid FROM list(?: subscription bigint, key bigint) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
         WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND (
           EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${PENDING}
-            AND (${LEASE_OF("o")} OR (o.priority, o.event_id) < (r.priority, r.event_id)))
-          OR (r.priority, r.event_id) > (SELECT o.priority, o.event_id ${FROM_KEYS("o")}
-            WHERE ${ofKey("o")} AND o.state = ${BEHIND} ORDER BY o.priority, o.event_id LIMIT 1)))`,
+            AND (${LEASE_OF("o")} OR o.event_id < r.event_id))
+          OR r.event_id > (SELECT o.event_id ${FROM_KEYS("o")}
+            WHERE ${ofKey("o")} AND o.state = ${BEHIND} ORDER BY o.event_id LIMIT 1)))`,
     keys,
   );
   return await sql.run(
     `UPDATE delivery SET state = ${PENDING}, due_ms = min(created_ms, ?2) WHERE rowid IN (
         SELECT (SELECT w.rowid ${FROM_KEYS("w")} WHERE ${ofKey("w")} AND w.state = ${BEHIND}
-          ORDER BY w.priority, w.event_id LIMIT 1)
+          ORDER BY w.event_id LIMIT 1)
         FROM list(?1: subscription bigint, key bigint) AS p
         WHERE NOT EXISTS (SELECT 1 ${FROM_KEYS("r")} WHERE ${ofKey("r")} AND r.state = ${PENDING}))`,
     keys,
