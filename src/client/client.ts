@@ -40,7 +40,7 @@ const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 export function connect(options: ConnectOptions): Evreg {
   const { timeoutMs = TIMEOUT_MS, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
   const channel = createChannel({ ...checkTarget(options), timeoutMs, maxAnswerBytes });
-  const calls = callsOver(channel, OPERATIONS);
+  const calls = callsOver(channel);
   return {
     ...calls,
     events: { ...calls.events, ...eventsOver(channel) },
@@ -63,20 +63,24 @@ export function connect(options: ConnectOptions): Evreg {
   };
 }
 
-/** The methods of the port that are in a table of operations. */
-type Calls<Table, Port> = {
-  readonly [Name in keyof Table & keyof Port]: Table[Name] extends PortOperation
-    ? Port[Name]
-    : Calls<Table[Name], Port[Name]>;
+type Named<Name, Group extends string> = Name extends `${Group}.${infer Method}` ? Method : never;
+
+/** The methods of the port that are in the table of operations. */
+type Calls = {
+  readonly [Group in keyof Evreg]: Group extends keyof typeof OPERATIONS
+    ? Evreg[Group]
+    : Pick<Evreg[Group], Named<keyof typeof OPERATIONS, Group> & keyof Evreg[Group]>;
 };
 
-function callsOver<Table extends object>(channel: Channel, table: Table): Calls<Table, Evreg> {
-  const calls = Object.entries(table).map(([name, entry]: [string, PortOperation | object]) => [
-    name,
-    "target" in entry ? callOver(channel, entry) : callsOver(channel, entry),
-  ]);
+function callsOver(channel: Channel): Calls {
+  const calls: Record<string, object> = {};
+  for (const [name, operation] of Object.entries(OPERATIONS)) {
+    const [group = "", method] = name.split(".");
+    const call = callOver(channel, operation);
+    calls[group] = method === undefined ? call : { ...calls[group], [method]: call };
+  }
   // The table has the parts of each request in the order of its method's parameters.
-  return Object.fromEntries(calls) as Calls<Table, Evreg>;
+  return calls as Calls;
 }
 
 /** One request, made of what it is called with. */

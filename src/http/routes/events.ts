@@ -72,9 +72,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       "The answer comes once the event and its deliveries are durable. An idempotency key belongs to the application of the action. It is valid as long as its event is stored: forever, or for `retention.events` of the configuration.",
     access: "publish",
     scope: "publish",
-    headers: {
-      "Idempotency-Key": { type: "string", minLength: 1, maxLength: 255, pattern: "^[ -~]*$" },
-    },
+    headers: { "Idempotency-Key": NEW_EVENT.properties.idempotency_key },
     body: NEW_EVENT,
     answers: {
       201: { description: "The event.", schema: PUBLISHED },

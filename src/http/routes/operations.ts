@@ -1,7 +1,8 @@
+import { OPERATIONS } from "../../api-operations.ts";
 import { HTTP_STATUS } from "../../domain/error.ts";
 import { NEW_TOKEN } from "../../domain/token.ts";
 import { jsonReply } from "../response.ts";
-import { failure, many, one, operation, ref, type Route, routeAt, targetOf } from "./route.ts";
+import { failure, many, one, operation, ref, type Route, routeAt } from "./route.ts";
 import { STREAM_QUERY, type StreamQuery, type StreamTopic } from "../../domain/stream.ts";
 import { AUDIT_QUERY } from "../../domain/audit.ts";
 import { ATTENTION_QUERY } from "../../domain/operations.ts";
@@ -104,7 +105,7 @@ export const OPERATION_ROUTES: readonly Route[] = [
     query: AUDIT_QUERY,
     answer: ["The changes.", many("AuditEntry")],
   }),
-  routeAt(targetOf("health"), "getHealth", CHECK_HEALTH, {
+  routeAt(OPERATIONS.health.target, "getHealth", CHECK_HEALTH, {
     tag: "health",
     access: "open",
     answers: {

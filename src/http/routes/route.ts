@@ -1,7 +1,7 @@
 import type { InputSchema, JsonSchema } from "../../domain/request.ts";
 import type { Answer } from "../../evreg.ts";
 import { record } from "../../model/field.ts";
-import { OPERATIONS, type PortOperation } from "../../api-operations.ts";
+import { OPERATIONS } from "../../api-operations.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
@@ -108,39 +108,20 @@ interface OperationRoute extends RouteDefaults, Pick<Route, "description" | "que
   ) => Promise<Answer<object, object | undefined>> | AsyncIterable<readonly object[]>;
 }
 
-type Table = typeof OPERATIONS;
-
-/** `whoami`, `actions.get` */
-type OperationName = {
-  [Group in keyof Table]: Table[Group] extends PortOperation
-    ? Group
-    : `${Group}.${keyof Table[Group] & string}`;
-}[keyof Table];
-
-/** What is at such a name in the table, or in the port, which has its methods at the same names. */
-function at<T>(root: unknown, name: OperationName): T {
-  return name
-    .split(".")
-    .reduce((parent, step) => (parent as Readonly<Record<string, unknown>>)[step], root) as T;
-}
-
-/** Such as `GET /v1/actions/:name`. */
-export function targetOf(name: OperationName): string {
-  return at<PortOperation>(OPERATIONS, name).target;
-}
-
 /** The call of the port with what it takes of its request. */
-function callOf(name: OperationName): NonNullable<OperationRoute["run"]> {
-  const { takes } = at<PortOperation>(OPERATIONS, name);
+function callOf(name: keyof typeof OPERATIONS): NonNullable<OperationRoute["run"]> {
+  const { takes } = OPERATIONS[name];
   return (evreg, input) => {
-    const taken = takes.map((part) => input[part]);
-    return at<(...all: readonly unknown[]) => Promise<Answer<object>>>(evreg, name)(...taken);
+    let found: unknown = evreg;
+    for (const step of name.split(".")) found = (found as Readonly<Record<string, unknown>>)[step];
+    const method = found as (...all: readonly unknown[]) => Promise<Answer<object>>;
+    return method(...takes.map((part) => input[part]));
   };
 }
 
 /** A route that reads or changes records with one call of the port. */
 export function operation(
-  name: OperationName,
+  name: keyof typeof OPERATIONS,
   operationId: string,
   summary: string,
   {
@@ -153,7 +134,7 @@ export function operation(
     ...own
   }: OperationRoute,
 ): Route {
-  const target = targetOf(name);
+  const { target } = OPERATIONS[name];
   const maxBytes = mostAnswered ?? (target.startsWith("GET ") ? PAGE_BYTES : 0);
   const replyTo = async (evreg: ServicePort, input: OperationInput): Promise<Reply> => {
     const result = run(evreg, input);

@@ -1,3 +1,4 @@
+import { OPERATIONS } from "../../api-operations.ts";
 import { ATTEMPT_QUERY, DELIVERY_QUERY } from "../../domain/delivery.ts";
 import { NEW_EVENT } from "../../domain/event.ts";
 import {
@@ -8,7 +9,7 @@ import {
 } from "../../domain/subscription.ts";
 import { eventBodyOf } from "./events.ts";
 import { META } from "../../model/meta.ts";
-import { BODY_MAX_BYTES, many, one, operation, type Route, routeAt, targetOf } from "./route.ts";
+import { BODY_MAX_BYTES, many, one, operation, type Route, routeAt } from "./route.ts";
 import { EvregError } from "../../domain/error.ts";
 import { NEW_CLAIM, type NewClaim, PULL_RESULTS } from "../../domain/pull.ts";
 import { jsonReply } from "../response.ts";
@@ -58,30 +59,35 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     readPayload: eventBodyOf,
     answer: ["The request and its answer.", one("HandlerTest")],
   }),
-  routeAt(targetOf("subscriptions.claim"), "claimDeliveries", "Take deliveries of a pull subscription", {
-    description:
-      "Answers those that are due, or waits up to `wait_ms` for the first; then the list is empty. They are this consumer's until their leases end. Those who wait for deliveries of the same subscription are served in turn.",
-    scope: "listen",
-    body: NEW_CLAIM,
-    answers: { 200: { description: "The deliveries.", schema: many("PulledDelivery") } },
-    failures: [429],
-    async handle(evreg, request, { responses }) {
-      const id = request.id();
-      const input = (await request.json(BODY_MAX_BYTES)) as NewClaim;
-      const { data } = await request.untilDisconnect((signal) =>
-        evreg.subscriptions.claim(id, input, signal),
-      );
-      const reply = responses.tryReserve(request, jsonReply(200, { data }));
-      if (reply !== undefined) return reply;
-      // There is no memory for it now, and these cannot be read again.
-      const results = data.map(({ lease }) => ({ lease, outcome: "released" }) as const);
-      await evreg.subscriptions.finish(id, { results });
-      throw new EvregError(
-        "unavailable",
-        "Too many large answers are on their way at once. Nothing was taken; ask again in a moment, or for fewer (max).",
-      );
+  routeAt(
+    OPERATIONS["subscriptions.claim"].target,
+    "claimDeliveries",
+    "Take deliveries of a pull subscription",
+    {
+      description:
+        "Answers those that are due, or waits up to `wait_ms` for the first; then the list is empty. They are this consumer's until their leases end. Those who wait for deliveries of the same subscription are served in turn.",
+      scope: "listen",
+      body: NEW_CLAIM,
+      answers: { 200: { description: "The deliveries.", schema: many("PulledDelivery") } },
+      failures: [429],
+      async handle(evreg, request, { responses }) {
+        const id = request.id();
+        const input = (await request.json(BODY_MAX_BYTES)) as NewClaim;
+        const { data } = await request.untilDisconnect((signal) =>
+          evreg.subscriptions.claim(id, input, signal),
+        );
+        const reply = responses.tryReserve(request, jsonReply(200, { data }));
+        if (reply !== undefined) return reply;
+        // There is no memory for it now, and these cannot be read again.
+        const results = data.map(({ lease }) => ({ lease, outcome: "released" }) as const);
+        await evreg.subscriptions.finish(id, { results });
+        throw new EvregError(
+          "unavailable",
+          "Too many large answers are on their way at once. Nothing was taken; ask again in a moment, or for fewer (max).",
+        );
+      },
     },
-  }),
+  ),
   operation("subscriptions.finish", "finishDeliveries", "Say what became of deliveries that were taken", {
     description:
       "Each result is fenced by its lease, and stored once. A failed one is retried, and counts, as a failed attempt to reach a handler does.",
@@ -119,7 +125,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     answer: ["The delivery, failed.", one("Delivery")],
     failures: [409],
   }),
-  routeAt(targetOf("replays.start"), "replaySubscription", SEND_PAST_EVENTS, {
+  routeAt(OPERATIONS["replays.start"].target, "replaySubscription", SEND_PAST_EVENTS, {
     tag: "replays",
     description:
       "Only events of its present action. Live deliveries go first: a replay is as fast as the handler, and waits while the subscription is paused. Each subscription has one replay at a time.",
