@@ -1,5 +1,5 @@
 import { actionName, application, type JsonSchema, rowid } from "../domain/request.ts";
-import { about, field, type Fields, inBodies, withDefault } from "./field.ts";
+import { about, field, everywhere, type Fields, withDefault } from "./field.ts";
 
 /**
  * Whom a change of a schema must not break. `producer`: all that the old schema accepts is still accepted. `consumer`: who
@@ -22,10 +22,10 @@ function changedLater<const S extends JsonSchema>(schema: S) {
 /** An event type: a name, the application that owns it, and the schema its payloads conform to. */
 export const ACTION = {
   rowid: { change: rowid, answer: field.rowid, title: "ID" },
-  action: { ...inBodies(actionName), isRequired: true, answer: field.text, title: "Action" },
-  application: { ...inBodies(application), isRequired: true, answer: field.text, title: "Application" },
+  action: { ...everywhere(actionName), isRequired: true, title: "Action" },
+  application: { ...everywhere(application), isRequired: true, title: "Application" },
   schemata: {
-    ...inBodies({
+    ...everywhere({
       type: "object",
       description: "A JSON Schema Draft 7 document that payloads must conform to.",
       examples: [
@@ -33,7 +33,6 @@ export const ACTION = {
       ],
     }),
     isRequired: true,
-    answer: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
     title: "Schema",
   },
   revision: {

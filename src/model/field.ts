@@ -71,24 +71,19 @@ export const ofSubscription = {
 /** A kind of record, by its members. They are in the order in which answers have them. */
 export type Fields = Readonly<Record<string, Field>>;
 
-/** A member that both bodies have alike. */
-export function inBodies<const S extends JsonSchema>(schema: S): { readonly new: S; readonly change: S } {
-  return { new: schema, change: schema };
+/** A member that is everywhere alike. */
+export function everywhere<const S extends JsonSchema>(schema: S) {
+  return { new: schema, change: schema, answer: schema } as const;
 }
 
-/** A member that is everywhere alike, but for its value in a record whose body does not say it. */
-export function withDefault<const D, const S extends JsonSchema>(
-  value: D,
-  schema: S,
-): { readonly new: S & { readonly default: D }; readonly change: S; readonly answer: S } {
-  return { new: { ...schema, default: value }, change: schema, answer: schema };
+/** One that has a value in a record whose body does not say it. */
+export function withDefault<const D, const S extends JsonSchema>(value: D, schema: S) {
+  return { ...everywhere(schema), new: { ...schema, default: value } } as const;
 }
 
-/** A setting that is `null` where a record says nothing of it. Answers say its type, unless they say more. */
-export function setting<const S extends JsonSchema>(
-  schema: S,
-): { readonly new: S; readonly change: S; readonly answer: Pick<S, "type" & keyof S>; readonly none: null } {
-  return { ...inBodies(schema), answer: { type: schema["type"] } as never, none: null };
+/** A setting that is `null` where a record says nothing of it. */
+export function setting<const S extends JsonSchema>(schema: S) {
+  return { ...everywhere(schema), none: null } as const;
 }
 
 /** The members that have a property, such as `answer` or `none`, each with that. */

@@ -1,6 +1,6 @@
 import { durationRange, durationText } from "../domain/formats.ts";
 import { actionPattern, application, label } from "../domain/request.ts";
-import { about, field, type Fields, inBodies, setting, withDefault } from "./field.ts";
+import { about, field, everywhere, type Fields, setting, withDefault } from "./field.ts";
 import { COUNT, DURATION, DURATIONS, HEADER_LINES, NUMBER } from "./value-kinds.ts";
 
 const HOUR_MS = 3_600_000;
@@ -41,12 +41,13 @@ const PATTERNS =
 const RETRIES =
   "Retries after the first attempt. Unless the server's configuration or `retry_schedule` sets other waits, they come at once and after 2, 4, 8 and 16 seconds; from the sixth on the wait goes on doubling, up to 6 hours. A new one without it has one for each wait of `retry_schedule`, else as many as `GET /v1/whoami` says.";
 
-const maxRetries = { type: "integer", minimum: 0, maximum: SUBSCRIPTION_LIMITS.retriesMax } as const;
-
-const onExhausted = {
-  enum: ["block", "skip", null],
-  description:
-    "Of an ordered one, what becomes of a delivery that has used up its retries. `block`: it is tried on, and those behind it (of its key, where there is one) wait. `skip`: it has failed, and the next one is sent.",
+const BEARER_TOKEN = {
+  type: "string",
+  minLength: 1,
+  maxLength: SUBSCRIPTION_LIMITS.bearerTokenLength,
+  pattern: "^[!-~]*$",
+  writeOnly: true,
+  description: "The value of its own for `bearer`, which need not be given beside it. It is never shown.",
 } as const;
 
 const PACE = "Order and pace";
@@ -67,10 +68,8 @@ export const SUBSCRIPTION = {
     title: "Subscription",
   },
   action: {
-    ...inBodies(about(actionPattern, `The action whose events are delivered; ${PATTERNS}`)),
+    ...everywhere(about(actionPattern, `The action whose events are delivered; ${PATTERNS}`)),
     isRequired: true,
-    answer: field.text,
-    about: "An action, `order.*` for all beneath order, or `*` for all but evreg's own.",
     title: "Action",
   },
   mode: withDefault("push", {
@@ -80,22 +79,24 @@ export const SUBSCRIPTION = {
       "push: evreg sends its deliveries to its handler. pull: it has no handler, and consumers claim its deliveries. It never changes.",
   }),
   handler: {
-    ...inBodies({
+    ...everywhere({
       type: ["string", "null"],
       format: "uri",
       maxLength: SUBSCRIPTION_LIMITS.handlerLength,
       description:
-        "Absolute https: URL, without user info and not inside the operator's network. Required for `push`, and not for `pull`.",
+        "Absolute https: URL, without user info and not inside the operator's network. Required for `push`; `null` for `pull`.",
       examples: ["https://hooks.example.com/evreg"],
     }),
-    answer: { type: ["string", "null"], format: "uri" },
-    about: "`null` for `pull`.",
     only: { mode: "push", why: "consumers claim its deliveries" },
     title: "Handler",
   },
   max_retries: {
-    ...inBodies(about(maxRetries, RETRIES)),
-    answer: maxRetries,
+    ...everywhere({
+      type: "integer",
+      minimum: 0,
+      maximum: SUBSCRIPTION_LIMITS.retriesMax,
+      description: RETRIES,
+    }),
     kind: COUNT,
     title: "Retries",
     flag: "Retries of a failed delivery, 0 to 20. Those of a new subscription: one for each wait of the schedule, else 5 unless the server says otherwise.",
@@ -118,14 +119,7 @@ export const SUBSCRIPTION = {
     }),
     title: "Bearer",
   },
-  bearer_token: inBodies({
-    type: "string",
-    minLength: 1,
-    maxLength: SUBSCRIPTION_LIMITS.bearerTokenLength,
-    pattern: "^[!-~]*$",
-    writeOnly: true,
-    description: "The value of its own for `bearer`, which need not be given beside it. It is never shown.",
-  }),
+  bearer_token: { new: BEARER_TOKEN, change: BEARER_TOKEN },
   previous_secret_until: {
     answer: field.nullableTimestamp,
     about: "During a rotation of the secret: until when the previous one signs as well.",
@@ -160,7 +154,6 @@ export const SUBSCRIPTION = {
         "A JSON Schema Draft 7 document, held to the limits of an action's schema. Events whose payload does not conform to it are not sent; their delivery ends as `filtered`. It goes for all deliveries that have not begun.",
       examples: [{ properties: { country: { const: "FR" } }, required: ["country"] }],
     }),
-    answer: { type: ["object", "null"], additionalProperties: true },
     title: "Filter",
   },
   rate_limit: {
@@ -225,7 +218,6 @@ export const SUBSCRIPTION = {
       description: `Sent with each delivery beside the service's own, which they cannot replace; at most ${SUBSCRIPTION_LIMITS.headersBytes} bytes of names and values together. They are shown: a credential belongs into \`bearer_token\`.`,
       examples: [{ "X-Team": "billing" }],
     }),
-    answer: { type: ["object", "null"], additionalProperties: field.text },
     kind: HEADER_LINES,
     title: "Headers",
     unset: "none of its own",
@@ -245,7 +237,6 @@ export const SUBSCRIPTION = {
         "The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. How many retries there are is for `max_retries` to say.",
       examples: [[0, 60_000, 3_600_000]],
     }),
-    answer: { type: ["array", "null"], items: field.count },
     kind: DURATIONS,
     title: "Waits",
     flag: `The waits before each retry, such as 0s,30s,10m,2h, each at most ${durationText(SUBSCRIPTION_LIMITS.waitMaxMs)}; the last goes for all that follow. Or none.`,
@@ -272,11 +263,11 @@ export const SUBSCRIPTION = {
     none: false,
     title: "Ordered",
   },
-  on_exhausted: {
-    ...inBodies(onExhausted),
-    answer: onExhausted,
-    none: null,
-  },
+  on_exhausted: setting({
+    enum: ["block", "skip", null],
+    description:
+      "Of an ordered one, what becomes of a delivery that has used up its retries. `block`: it is tried on, and those behind it (of its key, where there is one) wait. `skip`: it has failed, and the next one is sent.",
+  }),
   expires_after_ms: {
     ...setting({
       type: ["integer", "null"],
