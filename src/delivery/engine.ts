@@ -143,12 +143,6 @@ export class Engine {
     else queueMicrotask(() => this.wake());
   }
 
-  /** A subscription was deleted: no attempt of it starts, and no consumer waits for it any more. */
-  deleted(subscription: Subscription): void {
-    this.wake(subscription);
-    this.#pulls.deleted(subscription.rowid);
-  }
-
   /**
    * What an event of the action that is being recorded may lease at once; `undefined` for nothing. To be followed by
    * `recorded`.

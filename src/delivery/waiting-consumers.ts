@@ -35,7 +35,7 @@ interface Waiter {
   readonly request: ConsumerClaim;
   /** Its time is up: it is answered by the next claim, whatever that brings. */
   isOver: boolean;
-  /** Its caller has left, or its subscription was deleted. */
+  /** Its caller has left. */
   isGone: boolean;
   readonly answer: PromiseWithResolvers<readonly PulledDelivery[]>;
 }
@@ -110,16 +110,6 @@ export class WaitingConsumers {
     // The next in an order may be taken now, and what failed at its time.
     this.wake();
     return finished;
-  }
-
-  /** A subscription was deleted: nothing will ever be due for those who wait for it. */
-  deleted(subscription: number): void {
-    for (const waiter of this.#waiting.get(subscription) ?? []) {
-      this.#refuse(
-        waiter,
-        new EvregError("not_found", `There is no subscription ${subscription}.`, { record: "subscription" }),
-      );
-    }
   }
 
   /** Something may be due now. Cheap; does nothing while nobody waits. */

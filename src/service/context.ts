@@ -46,10 +46,8 @@ export interface ServiceContext extends ServiceParts {
 export interface Background {
   engine?: {
     state(): Health["engine"];
-    /** @param changed a subscription after its change: no attempt starts by its settings from before */
+    /** @param changed a subscription after its change, or that was deleted: no attempt starts by its settings from before */
     wake(changed?: Subscription): void;
-    /** @param subscription as it was before */
-    deleted(subscription: Subscription): void;
     /** What an event of the action may lease as it is recorded; to be followed by `recorded`. */
     claimOf(action: string): RecordClaim | undefined;
     /** Sends one signed request outside the queue. */

@@ -260,7 +260,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         "subscription",
         id,
       );
-      background.engine?.deleted(deleted);
+      background.engine?.wake(deleted);
       // No more are added from now on.
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
     },

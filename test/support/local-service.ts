@@ -121,10 +121,6 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       engine: {
         state: engineState,
         wake: countWake,
-        deleted: ({ rowid }) => {
-          countWake();
-          desk.deleted(rowid);
-        },
         claimOf: () => undefined,
         recorded: () => undefined,
         async test() {
