@@ -32,7 +32,7 @@ export const OPERATIONS = {
   "subscriptions.get": to("GET /v1/subscriptions/:id", "id"),
   "subscriptions.update": to("PUT /v1/subscriptions/:id", "id", "body", "signal"),
   "subscriptions.rotateSecret": to("POST /v1/subscriptions/:id/rotate-secret", "id", "body"),
-  "subscriptions.test": to("POST /v1/subscriptions/:id/test", "id", "body", "signal"),
+  "subscriptions.test": to("POST /v1/subscriptions/:id/test", "id", "body"),
   "subscriptions.claim": to("POST /v1/subscriptions/:id/claims", "id", "body", "signal"),
   "subscriptions.finish": to("POST /v1/subscriptions/:id/finishes", "id", "body"),
   "subscriptions.attempts": to("GET /v1/subscriptions/:id/attempts", "id", "query"),

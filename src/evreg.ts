@@ -250,9 +250,8 @@ export interface SubscriptionsPort {
    * back. Stored nowhere, never repeated, and sent also while it is paused or its filter would exclude the payload; how the
    * handler fares does not count. `not_found`, `invalid` (the payload against the schema; not the subscription's action; a
    * subscription without a handler), `too_large`, `rate_limited` while others are tested, `unavailable` where no engine runs.
-   * @param signal ends it
    */
-  test(id: number, input: NewEvent, signal?: AbortSignal): Promise<Answer<HandlerTest>>;
+  test(id: number, input: NewEvent): Promise<Answer<HandlerTest>>;
   /**
    * Leases deliveries of a pull subscription that are due, or waits for the first. None after `wait_ms`. They are signed, and
    * have the filter applied, as those to a handler. `not_found`, `invalid` (also for one of mode `push`), `rate_limited` when

@@ -9,7 +9,6 @@ import {
   requiredFlag,
   rangeFlags,
 } from "../cli/flags.ts";
-import { interruption } from "../cli/io/interruption.ts";
 import { canAsk, refusalOf } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import {
@@ -223,7 +222,7 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
       const { data: subscription } = await evreg.subscriptions.get(id);
       const action = named ?? (await actionOf(evreg, subscription.action));
       const sent = typed ?? RawJson.fromValue((await evreg.actions.sample(action)).data.payload);
-      const answer = await evreg.subscriptions.test(id, { action, payload: sent }, interruption());
+      const answer = await evreg.subscriptions.test(id, { action, payload: sent });
       const output = this.outputFor(flags);
       await output.record(answer, HANDLER_TEST_RECORD);
       const why = answer.data.outcome === "failed" ? afterFailedTest(answer.data) : undefined;

@@ -18,9 +18,8 @@ import { redact } from "./redaction.ts";
 import type { Sender } from "./sender.ts";
 import { type ShownAttempt, shownOf } from "./store-calls.ts";
 
-interface AttemptParts extends Pick<EngineParts, "clock" | "random" | "counts"> {
+interface AttemptParts extends Pick<EngineParts, "clock" | "random" | "counts" | "version"> {
   readonly sender: Pick<Sender, "send">;
-  readonly requests: RequestBuilder;
 }
 
 /**
@@ -28,7 +27,7 @@ interface AttemptParts extends Pick<EngineParts, "clock" | "random" | "counts"> 
  * @param done called once, maybe before this returns. A callback, as a promise for each attempt is measurably slower.
  */
 export function startAttempt(
-  { clock, random, sender, counts, requests }: AttemptParts,
+  { clock, random, sender, counts, version }: AttemptParts,
   claim: Claim,
   done: (result: AttemptResult, shown: ShownAttempt) => void,
 ): void {
@@ -62,7 +61,7 @@ export function startAttempt(
     counts.attempted(result);
     done(result, shown);
   };
-  const request = requests.build(claim, startedAtMs);
+  const request = buildRequest(version, claim, startedAtMs);
   if (typeof request === "string") return finish({ errorCode: request });
   const { handler, settings } = subscription;
   sender.send({ ...request, url: handler, timeoutMs: settings.timeout_ms }, finish);
@@ -99,74 +98,62 @@ interface SignedRequest {
 /** What of a claim is sent. */
 type SentClaim = Pick<Claim, "event" | "subscription" | "attempt">;
 
-/** Builds and signs what is sent. */
-export class RequestBuilder {
-  /** The version of evreg, for `User-Agent`. */
-  readonly #version: string;
-
-  constructor(version: string) {
-    this.#version = version;
+/**
+ * The request of an attempt that begins now; why nothing can be sent, where its event or its secret cannot be read.
+ * @param version of evreg, for `User-Agent`
+ * @param webhookId instead of that of the event's delivery
+ */
+export function buildRequest(
+  version: string,
+  { event, subscription, attempt }: SentClaim,
+  nowMs: number,
+  webhookId = `evt_${event.eventId}_${subscription.subscriptionId}`,
+): SignedRequest | AttemptErrorCode {
+  const { payload } = event;
+  const { secret, previous, bearer, settings } = subscription;
+  if (secret === undefined) return "secret_unreadable";
+  if (payload === undefined) return "event_damaged";
+  const body = bodyOf(event, payload, attempt);
+  // Prefetched, it may be sent after the overlap's end.
+  const previousSecret = previous !== undefined && nowMs < previous.untilMs ? previous.secret : undefined;
+  const headers: Record<string, string> = {
+    "Content-Type": "application/json",
+    "User-Agent": `evreg/${version}`,
+    "X-Evreg-Event": event.action,
+    "X-Evreg-Delivery": `${event.eventId}_${attempt}`,
+    ...signatures(body, secret, previousSecret, webhookId, Math.floor(nowMs / 1_000)),
+  } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
+  if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
+  for (const [name, value] of Object.entries(settings.headers ?? {})) {
+    if (!isReservedHeader(name)) headers[name] = value;
   }
+  return { headers, body };
+}
 
-  /**
-   * The request of an attempt that begins now; why nothing can be sent, where its event or its secret cannot be read.
-   * @param webhookId instead of that of the event's delivery
-   */
-  build(claim: SentClaim, nowMs: number, webhookId?: string): SignedRequest | AttemptErrorCode {
-    const { event, subscription, attempt } = claim;
-    const { payload } = event;
-    const { secret } = subscription;
-    if (secret === undefined) return "secret_unreadable";
-    if (payload === undefined) return "event_damaged";
-    const body = bodyOf(event, payload, attempt);
-    return { headers: this.#headersOf(claim, secret, body, nowMs, webhookId), body };
-  }
-
-  /**
-   * The headers of one attempt.
-   *
-   * `X-Evreg-Signature` is `sha256=<hex HMAC-SHA256 of the body>`, keyed with the UTF-8 bytes of the whole secret, `whsec_`
-   * included. The `webhook-*` headers follow Standard Webhooks 1.0.0: the key is what follows `whsec_`, base64 decoded; the
-   * signed text is `<id>.<timestamp>.<body>`; `webhook-id` names the delivery and is the same in each retry.
-   *
-   * During a rotation's overlap, `webhook-signature` holds a signature by each secret. `X-Evreg-Signature` and `Authorization`
-   * can hold only one and use the previous secret, so that receivers that do not have the new one yet go on undisturbed.
-   */
-  #headersOf(
-    { event, subscription, attempt }: SentClaim,
-    secret: string,
-    body: Buffer,
-    nowMs: number,
-    webhookId = `evt_${event.eventId}_${subscription.subscriptionId}`,
-  ): Record<string, string> {
-    const { previous, bearer, settings } = subscription;
-    // Prefetched, it may be sent after the overlap's end.
-    const previousSecret = previous !== undefined && nowMs < previous.untilMs ? previous.secret : undefined;
-    const keys = signingKeys(secret);
-    const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
-    const { whole } = previousKeys ?? keys;
-    const timestamp = Math.floor(nowMs / 1_000);
-    const signedPrefix = `${webhookId}.${timestamp}.`;
-    let signatures = `v1,${signed(keys.standard, signedPrefix, body, "base64")}`;
-    if (previousKeys !== undefined) {
-      signatures += ` v1,${signed(previousKeys.standard, signedPrefix, body, "base64")}`;
-    }
-    const headers: Record<string, string> = {
-      "Content-Type": "application/json",
-      "User-Agent": `evreg/${this.#version}`,
-      "X-Evreg-Event": event.action,
-      "X-Evreg-Delivery": `${event.eventId}_${attempt}`,
-      "X-Evreg-Signature": `sha256=${signed(whole, "", body, "hex")}`,
-      "webhook-id": webhookId,
-      "webhook-timestamp": String(timestamp),
-      "webhook-signature": signatures,
-    } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
-    if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
-    for (const [name, value] of Object.entries(settings.headers ?? {})) {
-      if (!isReservedHeader(name)) headers[name] = value;
-    }
-    return headers;
-  }
+/**
+ * `X-Evreg-Signature` is `sha256=<hex HMAC-SHA256 of the body>`, keyed with the UTF-8 bytes of the whole secret, `whsec_`
+ * included. The `webhook-*` headers follow Standard Webhooks 1.0.0: the key is what follows `whsec_`, base64 decoded; the
+ * signed text is `<id>.<timestamp>.<body>`; `webhook-id` names the delivery and is the same in each retry.
+ *
+ * During a rotation's overlap, `webhook-signature` holds a signature by each secret. `X-Evreg-Signature` and `Authorization`
+ * can hold only one and use the previous secret, so that receivers that do not have the new one yet go on undisturbed.
+ */
+function signatures(
+  body: Buffer,
+  secret: string,
+  previousSecret: string | undefined,
+  webhookId: string,
+  timestamp: number,
+) {
+  const keys = [secret, ...(previousSecret === undefined ? [] : [previousSecret])].map(signingKeys);
+  const signedPrefix = `${webhookId}.${timestamp}.`;
+  const standard = keys.map((key) => `v1,${signed(key.standard, signedPrefix, body, "base64")}`);
+  return {
+    "X-Evreg-Signature": `sha256=${signed(keys.at(-1)!.whole, "", body, "hex")}`,
+    "webhook-id": webhookId,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": standard.join(" "),
+  };
 }
 
 interface SigningKeys {

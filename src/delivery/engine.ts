@@ -7,7 +7,7 @@ import { aheadMs, Alarm, type ClockStep, sleep } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, RecordClaim } from "../store/queue.ts";
 import { AddressGuard } from "./address-guard.ts";
-import { RequestBuilder, startAttempt, withoutAttempt } from "./attempt.ts";
+import { startAttempt, withoutAttempt } from "./attempt.ts";
 import { capacityOf, processLimits } from "./capacity.ts";
 import { HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./host-names.ts";
@@ -58,7 +58,7 @@ export class Engine {
   #isSendDue = false;
 
   constructor(parts: EngineParts) {
-    const { clock, random, logger, config, version, ownPorts, ca, counts } = parts;
+    const { clock, logger, config, ownPorts, ca, counts } = parts;
     const { timeoutMs, allowHttp, allowNetworks } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
@@ -76,15 +76,14 @@ export class Engine {
     this.#names = new HostNames({ clock, withinMs: timeoutMs });
     const { resolve } = this.#names;
     const guard = new AddressGuard({ rules: createAddressRules(allowNetworks), ownPorts, resolve });
-    const requests = new RequestBuilder(version);
     const secureContext = ca === undefined ? undefined : trusting(ca);
     const sender = { clock, guard, allowHttp, timeoutMs, secureContext };
     this.#sender = new Sender(sender);
     const testSender = new Sender({ ...sender, lifeMs: 0 });
-    this.#tests = new HandlerTests({ clock, random, requests, sender: testSender });
-    this.#attemptParts = { ...parts, requests, sender: this.#sender };
+    this.#tests = new HandlerTests({ ...parts, sender: testSender });
+    this.#attemptParts = { ...parts, sender: this.#sender };
     this.#alarm = new Alarm(clock, () => this.#advance());
-    const attempts = new PullAttempts({ ...parts, calls: this.#calls, filters: this.#filters, requests });
+    const attempts = new PullAttempts({ ...parts, calls: this.#calls, filters: this.#filters });
     this.#pulls = new WaitingConsumers({
       ...parts,
       attempts,

@@ -4,7 +4,7 @@ import { toIso } from "../runtime/clock.ts";
 import { CENSOR } from "../runtime/logger.ts";
 import { Shares } from "../runtime/shares.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
-import { endingOf, type RequestBuilder } from "./attempt.ts";
+import { buildRequest, endingOf } from "./attempt.ts";
 import type { SendResult } from "./exchange.ts";
 import type { EngineParts } from "./parts.ts";
 import { redact } from "./redaction.ts";
@@ -14,13 +14,12 @@ import type { Sender } from "./sender.ts";
 const NO_EVENT = 0;
 /** Tests under way at a time, of all callers. */
 const MAX_TESTS = 4;
-/** So much is shown of a signature: enough to compare it, too little to send it with. */
-const SHOWN_SIGNATURE = 8;
+/** Its beginning is shown: enough to compare it, too little to send it with. */
+const SIGNATURE = /(?<=sha256=|v1,)(.{8})[^ ]*/g;
 
-interface HandlerTestParts extends Pick<EngineParts, "clock" | "random"> {
+interface HandlerTestParts extends Pick<EngineParts, "clock" | "random" | "version"> {
   /** Makes a connection for each request: one of the engine's would lack some of the times, and would be taken from the deliveries. */
   readonly sender: Sender;
-  readonly requests: RequestBuilder;
 }
 
 /** What is sent to which subscription. */
@@ -30,8 +29,6 @@ interface HandlerTestRequest {
   readonly payload: Uint8Array;
   /** Each caller has one value here. */
   readonly caller: unknown;
-  /** Ends it, as `interrupted`. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sends single signed requests outside the queue, each over a connection of its own. */
@@ -53,15 +50,15 @@ export class HandlerTests {
     }
   }
 
-  async #test({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTest> {
-    const { clock, random, requests } = this.#parts;
+  async #test({ subscription, action, payload }: HandlerTestRequest): Promise<HandlerTest> {
+    const { clock, random, version, sender } = this.#parts;
     const startedAtMs = clock.now();
     const startMs = clock.monotonicMs();
     const { subscriptionId, application, name, settings, handler } = subscription;
     const event = { eventId: NO_EVENT, action, payload, timestampedMs: startedAtMs };
     // Receivers drop what has an id that they had before.
     const webhookId = `evt_test_${Buffer.from(random.bytes(8)).toString("hex")}`;
-    const built = requests.build({ event, subscription, attempt: 1 }, startedAtMs, webhookId);
+    const built = buildRequest(version, { event, subscription, attempt: 1 }, startedAtMs, webhookId);
     const { headers, body } =
       typeof built === "string" ? { headers: {} as Record<string, string>, body: Buffer.alloc(0) } : built;
     headers[TEST_HEADER] = "true";
@@ -69,7 +66,9 @@ export class HandlerTests {
     const sent: SendResult =
       typeof built === "string"
         ? { errorCode: built }
-        : await this.#send({ url: handler, headers, body, timeoutMs }, signal);
+        : await new Promise(
+            (resolve) => void sender.send({ url: handler, headers, body, timeoutMs }, resolve),
+          );
     const durationMs = clock.monotonicMs() - startMs;
     const clean = (text: string): string => redact(text, subscription);
     const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};
@@ -106,19 +105,6 @@ export class HandlerTests {
   close(): void {
     this.#parts.sender.close();
   }
-
-  async #send(request: Parameters<Sender["send"]>[0], signal: AbortSignal | undefined): Promise<SendResult> {
-    const answer = Promise.withResolvers<SendResult>();
-    const exchange = this.#parts.sender.send(request, answer.resolve);
-    const end = (): void => exchange?.abort();
-    signal?.addEventListener("abort", end);
-    if (signal?.aborted === true) end();
-    try {
-      return await answer.promise;
-    } finally {
-      signal?.removeEventListener("abort", end);
-    }
-  }
 }
 
 function rounded(ms: number | null): number | null {
@@ -133,14 +119,8 @@ function mapValues(
   return Object.fromEntries(texts.map(([name, text]) => [name, change(text, name)]));
 }
 
-const SIGNATURES = new Set(["X-Evreg-Signature", "webhook-signature"]);
-
 function masked(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return mapValues(headers, (value, name) => {
-    if (name === "Authorization") return `Bearer ${CENSOR}`;
-    if (!SIGNATURES.has(name)) return value;
-    return value.replaceAll(/([=,])([^ ]+)/g, (_, sign: string, signature: string) => {
-      return `${sign}${signature.slice(0, SHOWN_SIGNATURE)}…`;
-    });
+    return name === "Authorization" ? `Bearer ${CENSOR}` : value.replaceAll(SIGNATURE, "$1…");
   });
 }

@@ -12,7 +12,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import { toIso } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, LeasedAttempt } from "../store/queue.ts";
-import { type RequestBuilder, withoutAttempt } from "./attempt.ts";
+import { buildRequest, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import type { EngineParts } from "./parts.ts";
 import { redact } from "./redaction.ts";
@@ -21,10 +21,9 @@ import { type ShownAttempt, shownOf, statusAfter, type StoreCalls } from "./stor
 /** The subscription whose secrets are redacted from what consumers say. */
 type Redacted = Parameters<typeof redact>[1];
 
-interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "counts"> {
+interface PullParts extends Pick<EngineParts, "store" | "clock" | "random" | "counts" | "version"> {
   readonly calls: StoreCalls;
   readonly filters: Filters;
-  readonly requests: RequestBuilder;
 }
 
 /** A result of an attempt that is under way, with what the store says of that. */
@@ -143,7 +142,7 @@ export class PullAttempts {
   #deliveryOf(claim: Claim, nowMs: number, untilMs: number): PulledDelivery | AttemptErrorCode {
     const { deliveryId, claimId, attempt, event, subscription } = claim;
     const { subscriptionId } = subscription;
-    const request = this.#parts.requests.build(claim, nowMs);
+    const request = buildRequest(this.#parts.version, claim, nowMs);
     if (typeof request === "string") return request;
     return {
       lease: leaseText({ subscriptionId, deliveryId, claimId }),

@@ -41,7 +41,7 @@ export interface ClientEvents extends EventsPort {
 }
 
 export interface ClientSubscriptions extends SubscriptionsPort {
-  test(id: number, input: EventInput, signal?: AbortSignal): Promise<Answer<HandlerTest>>;
+  test(id: number, input: EventInput): Promise<Answer<HandlerTest>>;
 }
 
 export interface Client extends Evreg {

@@ -56,7 +56,6 @@ export interface Background {
       readonly action: string;
       readonly payload: Uint8Array;
       readonly caller: unknown;
-      readonly signal: AbortSignal | undefined;
     }): Promise<HandlerTest>;
     /** @param claims what it has leased; none if it was refused */
     recorded(claim: RecordClaim, claims: readonly Claim[]): void;

@@ -227,8 +227,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       for (const each of all) background.engine?.wake(each);
       return { data: { ...after, secret }, meta: { rotated: all.length } };
     },
-    async test(id, input, signal) {
-      return { data: await testHandler(context, access, await writable(id), input, signal) };
+    async test(id, input) {
+      return { data: await testHandler(context, access, await writable(id), input) };
     },
     async claim(id, input = {}, signal) {
       const { rowid: subscription } = await pullable(id);
@@ -333,7 +333,6 @@ async function testHandler(
   access: Access,
   tested: Subscription,
   input: NewEvent,
-  signal: AbortSignal | undefined,
 ): Promise<HandlerTest> {
   const { store, actions, payloads, limits, background } = context;
   const { rowid: id } = tested;
@@ -367,7 +366,6 @@ async function testHandler(
     action,
     payload: payload.bytes,
     caller: access.caller,
-    signal,
   });
   // A refusal shows what names stand for inside the operator's network.
   return access.allows("admin") ? result : { ...result, refusal: null };

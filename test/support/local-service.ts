@@ -4,7 +4,6 @@ import { EvregError } from "../../src/domain/error.ts";
 import { Filters } from "../../src/delivery/filters.ts";
 import { WaitingConsumers } from "../../src/delivery/waiting-consumers.ts";
 import { PullAttempts } from "../../src/delivery/pull-attempts.ts";
-import { RequestBuilder } from "../../src/delivery/attempt.ts";
 import { StoreCalls } from "../../src/delivery/store-calls.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
@@ -84,8 +83,8 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     onResult: (result) => service.feed.ended(result),
   });
   const filters = new Filters({ logger, yielder: eventLoop, longChecks: offThread });
-  const requests = new RequestBuilder("0.0.0-test");
-  const parts = { clock, store: store.queue, calls, counts, random, filters, requests };
+  const version = "0.0.0-test";
+  const parts = { clock, store: store.queue, calls, counts, random, filters, version };
   const releaseExpired = async (): Promise<void> => {
     if ((await calls.releaseExpired()) > 0) desk.wake();
   };
@@ -95,7 +94,6 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     releaseExpired,
   });
   const published = new PublishCounts();
-  const version = "0.0.0-test";
   let metrics: ReturnType<typeof createMetrics> | undefined;
   const sources = {
     published,

@@ -1,4 +1,4 @@
-import { RequestBuilder } from "../../src/delivery/attempt.ts";
+import { buildRequest } from "../../src/delivery/attempt.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 
 interface SignedDelivery {
@@ -21,7 +21,8 @@ export function signedRequest(delivery: SignedDelivery) {
   const { secret, previousSecret, bearer, eventId = 42, subscriptionId = 7, attempt = 1 } = delivery;
   const { action = "user.created", payload = '{"name":"Zoë"}', nowMs = Date.now() } = delivery;
   const { timestampedMs = nowMs, version = "1.2.3" } = delivery;
-  const request = new RequestBuilder(version).build(
+  const request = buildRequest(
+    version,
     {
       event: { eventId, action, payload: Buffer.from(payload), timestampedMs },
       subscription: {
