@@ -71,12 +71,12 @@ export class HostNames {
 
   async #find(hostname: string, resolver: Resolver, over: AbortSignal): Promise<readonly string[]> {
     const { hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = this.#options;
-    const plain = hostname.toLowerCase().replace(/\.$/, "");
-    const listed = parseHosts(await textOf(hostsFile)).get(plain);
-    if (listed !== undefined) return listed;
+    const plain = withoutDot(hostname.toLowerCase());
+    const listed = listedIn(await textOf(hostsFile), plain);
+    if (listed.length > 0) return listed;
     if (isLocalhost(plain)) return ["127.0.0.1", "::1"];
     let failure: unknown;
-    for (const name of candidateNames(hostname, parseSearchList(await textOf(resolverFile)))) {
+    for (const name of candidateNames(hostname, await textOf(resolverFile))) {
       if (over.aborted) break;
       try {
         return await this.#query(name, resolver, over);
@@ -119,59 +119,35 @@ export function lookupError(hostname: string, code: string): NodeJS.ErrnoExcepti
 const HOSTS_FILE =
   process.platform === "win32" ? String.raw`C:\Windows\System32\drivers\etc\hosts` : "/etc/hosts";
 
-/** Addresses by name, in lower case, of a text in the form of `/etc/hosts`. */
-function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
-  const addresses = new Map<string, string[]>();
-  for (const line of text.split("\n")) {
-    const [address = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
-    if (isIP(address) === 0) continue;
-    for (const name of names) {
-      const key = name.toLowerCase().replace(/\.$/, "");
-      const known = addresses.get(key);
-      if (known === undefined) addresses.set(key, [address]);
-      else if (!known.includes(address)) known.push(address);
-    }
-  }
-  return addresses;
-}
-
-/** How short names are completed, by `/etc/resolv.conf`: containers and clusters name their services so. */
-interface SearchList {
-  readonly domains: readonly string[];
-  /** A name with fewer dots is completed first, and tried as it is last. */
-  readonly ndots: number;
+/** The addresses that a text in the form of `/etc/hosts` has for a name in lower case. */
+function listedIn(hosts: string, name: string): readonly string[] {
+  const lines = hosts.split("\n").map((line) => line.replace(/#.*/, "").trim().toLowerCase().split(/\s+/));
+  const listed = lines.filter(([, ...names]) => names.some((each) => withoutDot(each) === name));
+  return [...new Set(listed.map(([address = ""]) => address))].filter((address) => isIP(address) !== 0);
 }
 
 const RESOLVER_FILE = "/etc/resolv.conf";
 /** Each is another query, and all have to be answered before a name is known not to exist. */
 const MAX_DOMAINS = 6;
-const MAX_NDOTS = 15;
 
-function parseSearchList(text: string): SearchList {
-  let domains: readonly string[] = [];
-  let ndots = 1;
-  for (const line of text.split("\n")) {
-    const [keyword, ...values] = line
-      .replace(/[#;].*/, "")
-      .trim()
-      .split(/\s+/);
-    // The last of several lines counts.
-    if (keyword === "search" || keyword === "domain") {
-      domains = values.map((value) => value.toLowerCase().replace(/\.$/, "")).filter((value) => value !== "");
-    } else if (keyword === "options") {
-      const ndotsText = values.map((value) => /^ndots:(\d{1,3})$/.exec(value)?.[1]).findLast(Boolean);
-      if (ndotsText !== undefined) ndots = Math.min(MAX_NDOTS, Number(ndotsText));
-    }
-  }
-  return { domains: domains.slice(0, MAX_DOMAINS), ndots };
-}
-
-/** The names to look up, in this order, until one has addresses. A name that ends in a dot is complete. */
-function candidateNames(hostname: string, { domains, ndots }: SearchList): readonly string[] {
-  if (hostname.endsWith(".")) return [hostname.slice(0, -1)];
+/**
+ * The names to look up, in this order, until one has addresses: `/etc/resolv.conf` says how short ones are completed, as containers
+ * and clusters name their services so. A name that ends in a dot is complete.
+ */
+function candidateNames(hostname: string, resolverText: string): readonly string[] {
+  if (hostname.endsWith(".")) return [withoutDot(hostname)];
+  // The last of several lines counts.
+  const lines = resolverText.replaceAll(/[#;].*/g, "");
+  const search = [...lines.matchAll(/^[ \t]*(?:search|domain)[ \t]+(.*)$/gm)].at(-1)?.[1]?.trim();
+  const ndots = [...lines.matchAll(/^[ \t]*options[ \t].*\bndots:(\d+)/gm)].at(-1)?.[1] ?? 1;
+  const domains = search ? search.split(/\s+/).map(withoutDot).slice(0, MAX_DOMAINS) : [];
   const completed = domains.map((domain) => `${hostname}.${domain}`);
   const dots = hostname.split(".").length - 1;
-  return dots >= ndots ? [hostname, ...completed] : [...completed, hostname];
+  return dots >= Number(ndots) ? [hostname, ...completed] : [...completed, hostname];
+}
+
+function withoutDot(name: string): string {
+  return name.replace(/\.$/, "");
 }
 
 /** A small text file of the system; one that cannot be read counts as empty. */
