@@ -29,107 +29,94 @@ interface ReplayParts extends Pick<EngineParts, "clock" | "logger"> {
   readonly wake: (queued: number) => void;
 }
 
-/** Runs all replays side by side, one step at a time. The store knows how far each has come, so a crash costs only time. */
+/** When a replay may take its next step, and how long it waited for that. */
+interface ReplayWait {
+  readonly waitMs: number;
+  readonly untilMs: number;
+}
+
+/** Runs all replays, one step of each by turns. The store knows how far each has come, so a crash costs only time. */
 export class ReplayRunner {
   readonly #parts: ReplayParts;
-  /** Ends all waits: at a wake and at the stop. */
-  #waits = new AbortController();
-  /** The replays that run now, by rowid. */
-  readonly #running = new Map<number, Promise<void>>();
-  #listing: Promise<void> | undefined;
-  #listsAgain = false;
-  /** Resolves when the next step may be made. */
-  #lastStep: Promise<void> = Promise.resolve();
-  /** `undefined` before a start and after the stop. */
-  #run: AbortController | undefined;
+  readonly #listing: StoreRetry;
+  readonly #steps: StoreRetry;
+  readonly #stopped = new AbortController();
+  /** Ends all waits. */
+  #woken = new AbortController();
+  #run: Promise<void> | undefined;
 
   constructor(parts: ReplayParts) {
     this.#parts = parts;
+    this.#listing = new StoreRetry(parts, "Replays cannot be listed; trying again.");
+    this.#steps = new StoreRetry(parts, "A replay cannot go on now; it is tried again.");
   }
 
   start(): void {
-    this.#run = new AbortController();
-    this.wake();
+    this.#run = this.#runAll(this.#stopped.signal);
   }
 
   /** Signals that a replay was started, or that one may go on. */
   wake(): void {
-    if (this.#run === undefined) return;
-    this.#waits.abort();
-    this.#waits = new AbortController();
-    if (this.#listing === undefined) this.#listing = this.#list(this.#run.signal);
-    else this.#listsAgain = true;
+    this.#woken.abort();
   }
 
   /** Resolves when no step is under way any more. Safe to call twice. */
   async stop(): Promise<void> {
-    this.#run?.abort();
-    this.#run = undefined;
-    this.#waits.abort();
-    await this.#listing;
-    await Promise.all(this.#running.values());
+    this.#stopped.abort();
+    this.wake();
+    await this.#run;
   }
 
-  async #list(stopped: AbortSignal): Promise<void> {
-    const { store } = this.#parts;
-    const retry = this.#retry();
-    do {
-      this.#listsAgain = false;
-      const replays = await retry.untilAnswered(() => store.running(), stopped);
-      for (const replay of replays ?? []) {
-        const { rowid } = replay;
-        if (this.#running.has(rowid) || !this.#parts.node.owns(replay.plan.subscription)) continue;
-        this.#running.set(
-          rowid,
-          this.#replay(replay, stopped).finally(() => this.#running.delete(rowid)),
-        );
+  async #runAll(stopped: AbortSignal): Promise<void> {
+    const { store, clock, node } = this.#parts;
+    let waits = new Map<number, ReplayWait>();
+    while (!stopped.aborted) {
+      const before = this.#woken.signal.aborted ? new Map<number, ReplayWait>() : waits;
+      this.#woken = new AbortController();
+      waits = new Map();
+      const running = await this.#listing.untilAnswered(() => store.running(), stopped);
+      for (const replay of running ?? []) {
+        if (stopped.aborted || !node.owns(replay.plan.subscription)) continue;
+        const { waitMs = 0, untilMs = 0 } = before.get(replay.rowid) ?? {};
+        if (untilMs > clock.monotonicMs()) waits.set(replay.rowid, { waitMs, untilMs });
+        else {
+          const progress = await this.#steps.once(() => this.#step(replay, stopped), stopped);
+          const nextMs = waitAfter(progress, waitMs);
+          waits.set(replay.rowid, { waitMs: nextMs, untilMs: clock.monotonicMs() + nextMs });
+          await sleep(clock, STEP_PAUSE_MS, stopped);
+        }
       }
-    } while (this.#listsAgain && !stopped.aborted);
-    this.#listing = undefined;
-  }
-
-  async #replay({ rowid, plan, total: known }: RunningReplay, stopped: AbortSignal): Promise<void> {
-    const { store, clock, logger, wake } = this.#parts;
-    const retry = this.#retry();
-    let total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped));
-    let waitMs = TOP_UP_MS;
-    while (!stopped.aborted && this.#parts.node.owns(plan.subscription)) {
-      const counted = total === undefined || total === known ? {} : { total };
-      const step = (): Promise<ReplayProgress> =>
-        store.advance(rowid, {
-          nowMs: clock.now(),
-          maxQueued: MAX_PER_STEP,
-          maxDue: MAX_DUE,
-          maxUnfinished: MAX_UNFINISHED,
-          ...counted,
-        });
-      const progress = await retry.untilAnswered(() => this.#afterLastStep(step), stopped);
-      if (progress === undefined) return;
-      total = undefined;
-      if (progress.queued > 0) wake(progress.queued);
-      if (progress.state === "ended") {
-        logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
-        return;
-      }
-      waitMs = progress.state === "saturated" ? Math.min(waitMs * 2, MAX_SATURATED_MS) : TOP_UP_MS;
-      if (progress.state === "paused") await this.#sleep(PAUSED_MS);
-      else if (progress.state === "saturated" || progress.queued > 0) await this.#sleep(waitMs);
+      const untilMs = Math.min(...Array.from(waits.values(), (wait) => wait.untilMs));
+      await sleep(clock, untilMs - clock.monotonicMs(), this.#woken.signal);
     }
   }
 
-  #retry(): StoreRetry {
-    return new StoreRetry(this.#parts, "A replay cannot go on now; it is tried again.");
+  async #step({ rowid, plan, total }: RunningReplay, stopped: AbortSignal): Promise<ReplayProgress> {
+    const { store, clock, logger, wake } = this.#parts;
+    const counted = total === null ? { total: await store.count(plan, stopped) } : {};
+    const progress = await store.advance(rowid, {
+      nowMs: clock.now(),
+      maxQueued: MAX_PER_STEP,
+      maxDue: MAX_DUE,
+      maxUnfinished: MAX_UNFINISHED,
+      ...counted,
+    });
+    if (progress.queued > 0) wake(progress.queued);
+    if (progress.state === "ended") {
+      logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
+    }
+    return progress;
   }
+}
 
-  /** Makes one step after the other, in the order of the calls, so that no replay gets ahead of another. */
-  #afterLastStep<T>(step: () => Promise<T>): Promise<T> {
-    const made = this.#lastStep.then(step);
-    const pause = (): Promise<void> => this.#sleep(STEP_PAUSE_MS);
-    this.#lastStep = made.then(pause, pause);
-    return made;
-  }
-
-  #sleep(delayMs: number): Promise<void> {
-    return sleep(this.#parts.clock, delayMs, this.#waits.signal);
+/** @param beforeMs how long it waited before the step */
+function waitAfter(progress: ReplayProgress | undefined, beforeMs: number): number {
+  switch (progress?.state) {
+    case "paused":
+      return PAUSED_MS;
+    case "saturated":
+      return Math.min(Math.max(TOP_UP_MS, beforeMs) * 2, MAX_SATURATED_MS);
+    default:
+      return progress?.queued ? TOP_UP_MS : 0;
   }
 }
