@@ -111,12 +111,7 @@ export class ReplayRunner {
 
 /** @param beforeMs how long it waited before the step */
 function waitAfter(progress: ReplayProgress | undefined, beforeMs: number): number {
-  switch (progress?.state) {
-    case "paused":
-      return PAUSED_MS;
-    case "saturated":
-      return Math.min(Math.max(TOP_UP_MS, beforeMs) * 2, MAX_SATURATED_MS);
-    default:
-      return progress?.queued ? TOP_UP_MS : 0;
-  }
+  if (progress?.state === "paused") return PAUSED_MS;
+  if (progress?.state === "saturated") return Math.min(Math.max(TOP_UP_MS, beforeMs) * 2, MAX_SATURATED_MS);
+  return progress !== undefined && progress.queued > 0 ? TOP_UP_MS : 0;
 }
