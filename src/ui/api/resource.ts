@@ -101,11 +101,11 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 
 /** A path with the members of a query that have a value. */
 export function withQuery(path: string, query: Query): string {
-  const given = Object.entries(query).filter(
+  const present = Object.entries(query).filter(
     ([, value]) => value !== undefined && value !== null && value !== "",
   );
-  if (given.length === 0) return path;
-  return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`;
+  if (present.length === 0) return path;
+  return `${path}?${new URLSearchParams(present.map(([name, value]) => [name, String(value)])).toString()}`;
 }
 
 /** What the API answered instead, that it could not be asked (`status` 0), or what the page itself does not send (422). */

@@ -207,8 +207,8 @@ const DEEPEST = 6;
 
 /** A schema as a list of its members: name, kind, and what it means; what is inside of one opens. */
 function SchemaView(props: { readonly document: OpenApi; readonly schema: Schema; readonly depth?: number }) {
-  const { document, schema: given, depth = 0 } = props;
-  const { schema } = resolved(document, given);
+  const { document, schema: unresolved, depth = 0 } = props;
+  const { schema } = resolved(document, unresolved);
   const members = Object.entries(schema.properties ?? {});
   if (members.length === 0) {
     return (
@@ -253,8 +253,8 @@ function SchemaView(props: { readonly document: OpenApi; readonly schema: Schema
 }
 
 /** The object that a member is, holds in a list, or may be. */
-function innerOf(document: OpenApi, given: Schema): Schema | undefined {
-  const { schema } = resolved(document, given);
+function innerOf(document: OpenApi, unresolved: Schema): Schema | undefined {
+  const { schema } = resolved(document, unresolved);
   if (schema.properties !== undefined) return schema;
   if (schema.items !== undefined) return innerOf(document, schema.items);
   return (schema.oneOf ?? schema.anyOf)

@@ -36,16 +36,16 @@ function valuesIn(
   { parameters = [] }: Operation,
   values: RequestValues,
 ): RequestValues {
-  const given = parameters.filter(({ in: where, name }) => where === place && (values[name] ?? "") !== "");
-  return Object.fromEntries(given.map(({ name }) => [name, values[name]!]));
+  const filled = parameters.filter(({ in: where, name }) => where === place && (values[name] ?? "") !== "");
+  return Object.fromEntries(filled.map(({ name }) => [name, values[name]!]));
 }
 
 /** Writes the request for a shell. The token is a variable, never the token. */
 export function curlLine(operation: Operation, values: RequestValues, body: string | undefined): string {
-  const given = Object.entries(valuesIn("header", operation, values));
+  const filled = Object.entries(valuesIn("header", operation, values));
   const headers = [
     ...(needsNoToken(operation) ? [] : [TOKEN_HEADER]),
-    ...given.map(([name, value]) => shellWord(`${name}: ${value}`)),
+    ...filled.map(([name, value]) => shellWord(`${name}: ${value}`)),
     ...(body === undefined ? [] : [JSON_HEADER]),
   ];
   return curlOf(operation.method, apiUrl(pathWith(operation, values)), headers, body);
