@@ -147,7 +147,8 @@ export interface ActionsPort {
   /** All actions, by name. */
   list(query?: { application?: string }): Promise<Answer<readonly Action[]>>;
   /**
-   * `invalid` for a bad name or schema, `conflict` when the name is taken.
+   * `invalid` for a bad name or schema and for a name that begins with `evreg.`, which the service's own events have;
+   * `conflict` when the name is taken.
    * @param signal ends the check of the schema, before anything is changed
    */
   create(input: NewAction, signal?: AbortSignal): Promise<Answer<Action, WarningMeta>>;
@@ -156,7 +157,7 @@ export interface ActionsPort {
   /**
    * Changes an action. Another schema becomes the next revision; equal values change nothing. To protect less than before
    * needs scope `admin`. `conflict` with `details.changes` for a schema that breaks someone whom the action's
-   * `compatibility` protects, `not_found` (also for a successor), `invalid`.
+   * `compatibility` protects, `not_found` (also for a successor), `invalid` (also for the service's own actions).
    * @param options `compatibility: "none"` applies a breaking change all the same; needs scope `admin`
    * @param signal as at create
    */

@@ -77,12 +77,15 @@ export async function compose(options: ComposeOptions) {
     clock,
     encryption,
     commits,
-    onChange: ({ failed = 0, others = false, received = [] }: StoreChange): void => {
+    onChange: ({ serviceEvents, failed = 0, others = false, received = [] }: StoreChange): void => {
       delivered.finished.failed += failed;
-      if (!others) return;
-      service?.tokens.refresh();
-      service?.feed.received(received);
-      background.replays?.wake();
+      if (others) {
+        service?.tokens.refresh();
+        service?.feed.received(received);
+        background.replays?.wake();
+      }
+      if (serviceEvents !== undefined) published.countServiceEvents(serviceEvents);
+      if (serviceEvents === undefined && !others) return;
       background.engine?.wake();
       service?.feed.recorded();
     },

@@ -39,6 +39,8 @@ export const ActionsGet = recordCommand(ACTIONS, "get", {
 
 export class ActionsCreate extends TargetCommand {
   static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
+  static override description =
+    "Names that begin with evreg. are reserved for events about evreg itself. You can subscribe to those like to any other.";
   static override examples = examples(
     "evreg actions create order.created --application shop --schema order.json",
     {

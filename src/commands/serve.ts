@@ -13,6 +13,7 @@ import { setCrashLog } from "../cli/report-error.ts";
 import { readSettings } from "../cli/target/target.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EvregError } from "../domain/error.ts";
+import { isReservedName } from "../domain/names.ts";
 
 type LogLevel = LoadedConfig["config"]["log"]["level"];
 
@@ -129,7 +130,7 @@ export class Serve extends ConfigCommand {
         configFile: file,
         tokenFile,
         needsToken,
-        hasActions: (await evreg.actions.list()).data.length > 0,
+        hasActions: (await evreg.actions.list()).data.some(({ action }) => !isReservedName(action)),
         cwd: process.cwd(),
         program: programName(),
       };

@@ -97,6 +97,8 @@ export class SubscriptionsCreate extends TargetCommand {
       "evreg subscriptions create --application billing --subscription invoices --action order.created --mode pull",
     "Keep only the secret, in a file":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
+    "Be told when a delivery, of anybody, has failed for good":
+      "evreg subscriptions create --application ops --subscription alerts --action evreg.delivery.failed --handler https://ops.example.com/hooks",
   });
   static override flags = {
     application: requiredFlag("The subscribing application.", "NAME"),

@@ -4,7 +4,7 @@ import { type EvregError, invalidField } from "./error.ts";
 export const NAME_LENGTH = 128;
 
 const ACTION = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/;
-/** Every action, as the action of a subscription. */
+/** Every action but those of evreg itself, as the action of a subscription. */
 const ANY_ACTION = "*";
 /** Ends a pattern: all actions beneath a name. */
 const BENEATH = ".*";
@@ -50,10 +50,18 @@ export function matches(pattern: string, action: string): boolean {
   return pattern === action || patternsOf(action).includes(pattern);
 }
 
-/** All patterns that match the action, the widest first. */
+/** All patterns that match the action, the widest first. Those of evreg itself are matched only where the pattern names them. */
 export function patternsOf(name: string): readonly string[] {
   const beneath = Array.from(name.matchAll(/\./g), ({ index }) => name.slice(0, index) + BENEATH);
-  return [ANY_ACTION, ...beneath];
+  return isReservedName(name) ? beneath : [ANY_ACTION, ...beneath];
+}
+
+/** @throws `invalid` as `checkActionName`, and for a reserved name */
+export function checkNewActionName(field: string, value: unknown): string {
+  const name = checkActionName(field, value);
+  if (!isReservedName(name)) return name;
+  const rule = "must not begin with evreg., as evreg keeps these names for events about itself";
+  throw invalidField(field, rule, name);
 }
 
 /**
@@ -84,4 +92,11 @@ export function nextVersionName(action: string): string {
 export function tooLong(field: string, value: string): EvregError {
   const start = `${value.slice(0, NAME_LENGTH).toWellFormed()}…`;
   return invalidField(field, `must have at most ${NAME_LENGTH} characters`, start);
+}
+
+/** Actions whose names begin so are evreg's own. What happens to their events is not reported as events. */
+const RESERVED_PREFIX = "evreg.";
+
+export function isReservedName(action: string): boolean {
+  return action.startsWith(RESERVED_PREFIX);
 }

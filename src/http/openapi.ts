@@ -64,7 +64,7 @@ const FIELD_RULES = `Five rules concern several fields, or a field and stored da
 - *one way to page*: \`page\` and \`after\` exclude each other (400).
 - *given twice*: values given in two places are equal (422): the idempotency key in the header and in the body, and a whole Action and the stored one. A key that the application has used before needs the same action and payload (409).
 - *only together*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, ${onlyWith("push")} with the mode \`push\`, which needs a \`handler\`; ${onlyWith("pull")}, claims and results with the mode \`pull\`, and results with leases of that subscription; \`successor\` with \`deprecated\` or \`retired\` (422).
-- *contents*: \`schemata\` and \`filter\` are Draft 7 schemas within evreg's limits, a payload conforms to its action's schema, a handler is a URL that deliveries may go to, and headers of the service itself cannot be replaced (422). A batch of which nothing could be stored is 422, whatever the reason.`;
+- *contents*: \`schemata\` and \`filter\` are Draft 7 schemas within evreg's limits, a payload conforms to its action's schema, names that begin with \`evreg.\` are reserved, a handler is a URL that deliveries may go to, and headers of the service itself cannot be replaced (422). A batch of which nothing could be stored is 422, whatever the reason.`;
 
 export const OPENAPI_ROUTE: Route = routeAt("GET /openapi.json", "getOpenApi", "This document", {
   tag: "health",

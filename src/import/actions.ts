@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { EvregError } from "../domain/error.ts";
-import { checkActionName } from "../domain/names.ts";
+import { checkNewActionName } from "../domain/names.ts";
 import { checkSchema } from "../schema/check.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
 import { fieldName, pathNamed, pathOf } from "../json/field-path.ts";
@@ -69,7 +69,7 @@ function actionName(name: string, place: string, prefix: string | undefined): st
     .replaceAll(/\.{2,}/g, ".")
     .replaceAll(/^\.|\.$/g, "");
   try {
-    return checkActionName("action", prefix === undefined || plain === "" ? plain : `${prefix}.${plain}`);
+    return checkNewActionName("action", prefix === undefined || plain === "" ? plain : `${prefix}.${plain}`);
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
     return refuse(place, `no action can be named so: it ${String(error.details["message"])}`);

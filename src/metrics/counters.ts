@@ -49,6 +49,8 @@ export class PublishCounts {
   /** Events stored. */
   single = 0;
   batch = 0;
+  /** Events that evreg published about itself. */
+  service = 0;
   /** Answered with an earlier event; nothing stored. */
   replayedSingle = 0;
   replayedBatch = 0;
@@ -58,6 +60,12 @@ export class PublishCounts {
   /** Had ended, and were made due again by a person. */
   retriedDeliveries = 0;
   readonly refused: Record<RefusalReason, number> = zeros(REFUSAL_REASONS);
+
+  /** Events that evreg stored about itself. */
+  countServiceEvents({ events, deliveries }: { readonly events: number; readonly deliveries: number }): void {
+    this.service += events;
+    this.queuedDeliveries += deliveries;
+  }
 
   /** A request that was refused as a whole. */
   countRefusal(failure: unknown): void {

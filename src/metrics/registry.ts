@@ -92,8 +92,8 @@ function valuesOf(reading: Reading, label = ""): readonly MetricValue[] {
 function addEventMetrics({ counter, gauge }: Instruments, { published, streamsOpen }: MetricSources): void {
   counter(
     "evreg_events_published_total",
-    "Events stored, by the way they were published.",
-    () => ({ single: published.single, batch: published.batch }),
+    "Events stored, by the way they were published; service: by evreg about itself.",
+    () => ({ single: published.single, batch: published.batch, service: published.service }),
     "via",
   );
   counter(

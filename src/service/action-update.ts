@@ -13,7 +13,7 @@ import { nextVersionName } from "../domain/names.ts";
 import type { ActionChange, CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, missingAction, notFound, omitUndefined } from "./requests.ts";
+import { actionOf, missingAction, notFound, omitUndefined, ownAction } from "./requests.ts";
 
 /** How often an update is tried again because others came first. */
 const MAX_TRIES = 20;
@@ -66,6 +66,7 @@ async function revise(
   access.require("write", stored.application);
   access.require("write", application);
   if (forced) access.require("admin", stored.application);
+  if (stored.isBuiltIn) throw ownAction(stored.action, "changed");
   checkAgreement(stored, body);
   const settings = await settingsAfter(catalog, access, stored, body);
   if (isLooser(stored.compatibility, settings.compatibility)) access.require("admin", stored.application);
@@ -165,4 +166,8 @@ async function checkSuccessor(
     candidate !== undefined &&
     (access.allows("read", candidate.application) || access.allows("write", candidate.application));
   if (!isVisible) throw await missingAction(catalog, access, successor, "successor");
+  if (candidate.isBuiltIn) {
+    const message = "tells of evreg itself, so nobody can publish to it; name another, or none";
+    throw invalidField("successor", message, successor);
+  }
 }

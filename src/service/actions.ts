@@ -14,7 +14,7 @@ import {
   type SchemaCandidate,
 } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
-import { checkActionName, checkLabel } from "../domain/names.ts";
+import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
 import type { ActionsPort } from "../evreg.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
 import type { RevisionSelection } from "../store/catalog.ts";
@@ -102,7 +102,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     },
     async create(input, signal) {
       access.requireSome("write");
-      const checks = { action: checkActionName, application: checkLabel };
+      const checks = { action: checkNewActionName, application: checkLabel };
       const record = readBody<NewAction>(NEW_ACTION, input, checks);
       const { action, application, schemata } = record;
       access.require("write", application);

@@ -25,6 +25,8 @@ export interface LoadedAction extends CompiledSchema {
   readonly actionId: number;
   readonly application: string;
   readonly revision: number;
+  /** Only evreg itself publishes it. */
+  readonly isBuiltIn: boolean;
   /** Whether anybody may publish to it. */
   readonly takesEvents: boolean;
   /** What to publish to instead. */
@@ -102,14 +104,14 @@ export class ActionCache {
   async #read(name: string): Promise<LoadedAction | undefined> {
     const stored = await this.#store.catalog.findAction(name);
     if (stored === undefined) return undefined;
-    const { action, actionId, application, revision, retired, schemata, successor } = stored;
+    const { action, actionId, application, revision, isBuiltIn, retired, schemata, successor } = stored;
     // It compiles in steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
     const before = this.#loaded.get(name)?.action;
     const isSame = before?.actionId === actionId && before.revision === revision;
     const validator = isSame ? before.validator : await eventLoop.run(compileSchemaSteps(schemata));
     const { deprecatedMs } = stored;
     const deprecation = deprecatedMs === null ? undefined : { action, since: toIso(deprecatedMs), successor };
-    const state = { takesEvents: !retired, successor, deprecation };
+    const state = { isBuiltIn, takesEvents: !isBuiltIn && !retired, successor, deprecation };
     return { actionId, application, revision, schemata, validator, ...state };
   }
 }

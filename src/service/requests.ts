@@ -161,6 +161,12 @@ export function existing<T>(stored: T | undefined, record: RecordNoun, id: numbe
   return stored;
 }
 
+/** The refusal for an action whose events evreg publishes about itself. */
+export function ownAction(name: string, done: "changed" | "published"): EvregError {
+  const message = `${name} tells of evreg itself and cannot be ${done} by anybody; it can be read and subscribed to`;
+  return invalidField("action", message, name);
+}
+
 /** @throws `malformed` unless it is a whole number from 1 */
 export function checkId(id: number, field = "id"): number {
   if (Number.isSafeInteger(id) && id >= 1) return id;
@@ -169,7 +175,7 @@ export function checkId(id: number, field = "id"): number {
 
 /** The public part of the record. */
 export function actionOf(stored: StoredAction): Action {
-  const { actionId: _a, version: _e, deprecatedMs: _d, ...action } = stored;
+  const { actionId: _a, version: _e, deprecatedMs: _d, isBuiltIn: _b, ...action } = stored;
   return action;
 }
 
@@ -225,7 +231,8 @@ export async function allOf<T>(pages: AsyncIterable<readonly T[]>): Promise<read
 const BRIEF_BYTES = 256;
 
 /** What publishing to an action that takes no events is refused with, whatever is in them. */
-export function takesNoEvents(name: string, { successor }: LoadedAction): EvregError {
+export function takesNoEvents(name: string, { isBuiltIn, successor }: LoadedAction): EvregError {
+  if (isBuiltIn) return ownAction(name, "published");
   const instead = successor === null ? "" : `; publish to ${successor} instead`;
   const message = `is retired and takes no events any more${instead}`;
   return new EvregError("gone", `${name} ${message}.`, { field: "action", message, value: name, successor });

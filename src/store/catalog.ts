@@ -75,6 +75,8 @@ export interface ActionRecord {
 
 export interface StoredAction extends Action {
   readonly actionId: number;
+  /** Whether evreg publishes its events, see `domain/service-events.ts`. */
+  readonly isBuiltIn: boolean;
   /** Counts its changes from 1, settings included. */
   readonly version: number;
   readonly deprecatedMs: number | null;

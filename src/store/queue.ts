@@ -234,7 +234,7 @@ export type FinishOutcome =
   /** Another claim holds the delivery, or this result was stored before. */
   | { readonly kind: "fenced" };
 
-interface Deactivated {
+export interface Deactivated {
   readonly subscriptionId: number;
   readonly reason: string;
 }

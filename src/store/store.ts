@@ -14,11 +14,14 @@ import type { DeliveryQueue } from "./queue.ts";
  * cannot commit. Every engine must pass `test/contract/store.ts`.
  *
  * Changes that take `by`, the one who makes them, keep that in the same call, see `AuditStore`.
+ *
+ * A store has the actions of `domain/service-events.ts`. While they have an active subscription, their events are recorded in the
+ * call that they report, and whoever opened the store is notified.
  */
 export interface Store {
   /** Identifies the data: the same at every opening. A restored backup has another. */
   readonly dataId: string;
-  /** Whether nothing had happened before this opening. */
+  /** Whether the data were made by this opening, so that nothing has happened before. */
   readonly isNew: boolean;
   readonly catalog: CatalogStore;
   readonly events: EventStore;
@@ -73,6 +76,8 @@ export interface OtherNodes {
 
 /** What a store did besides what it was asked to do. A hint, which may be lost. */
 export interface StoreChange {
+  /** How many service events were recorded, and how many deliveries with them; these are due at once. */
+  readonly serviceEvents?: { readonly events: number; readonly deliveries: number } | undefined;
   /** Deliveries that failed for good without an attempt. */
   readonly failed?: number | undefined;
   /** Others who have the data open have written something, or deliveries of theirs are this process's now. */

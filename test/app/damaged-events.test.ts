@@ -29,7 +29,6 @@ test("a damaged or misplaced payload is logged, and neither answered nor sent", 
   const data = dataFolder();
   const file = join(data, "evreg.db");
   const first = await start(data);
-  await first.evreg.actions.create({ ...ORDER_PLACED, action: "other" });
   await first.evreg.actions.create(ORDER_PLACED);
   for (const id of ["one-1", "two-2", "three", "four-4", "five-5"]) {
     await first.evreg.events.publish({

@@ -167,7 +167,7 @@ test("at 80 columns a delivery keeps its subscription and its error: attempts, t
   expect(listed(DELIVERIES.list, { ...delivery, last_error: "connection_refused" }, 80)[1]).toBe(
     " 7      9  order.created.v2  billing/invoices  delivering  connection_refused",
   );
-  const action = { ...ACTION, action: "billing.subscription.deactivated" };
+  const action = { ...ACTION, action: "evreg.subscription.deactivated" };
   expect(listed(ACTIONS.list, action, 80)[1]).toContain(action.action);
   expect(listed(ACTIONS.list, action, 90)[1]).toMatch(/ 2027-01-31T10:20Z$/);
   expect(listed(ACTIONS.list, action, 120)[1]).toMatch(new RegExp(` ${AT}$`));

@@ -93,6 +93,7 @@ export function actionEndsContract(open: OpenEvreg): void {
         "gone",
       );
       expect(refused.message).toContain("takes no events any more");
+      await refusal(actions.validate("evreg.subscription.deactivated", RawJson.fromValue({})), "invalid");
     });
 
     it("answers a retry of an event that was accepted before its action was retired", async () => {
@@ -140,7 +141,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(total).toBe(1 + ends.filter((end) => end === "stored").length);
     });
 
-    it("accepts as a successor another existing action", async () => {
+    it("accepts as a successor another existing action, and none of evreg's own", async () => {
       const { actions } = under.evreg;
       const refuse = async (action: string, successor: string, code: EvregErrorCode) => {
         await refusal(actions.update(action, { deprecated: true, successor }), code, {
@@ -152,6 +153,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       await refuse(old, old, "invalid");
       await refuse(old, "a b", "invalid");
       await refuse(old, "nobody", "not_found");
+      await refuse(old, "evreg.delivery.failed", "invalid");
       expect((await actions.get(old)).data).toMatchObject({ deprecated: false, successor: null });
     });
 

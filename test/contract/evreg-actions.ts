@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SchemaCandidate, Schemata } from "../../src/domain/action.ts";
+import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import {
@@ -144,7 +145,13 @@ export function actionsContract(open: OpenEvreg): void {
       await actions.create(newAction({ action: "Zebra" }));
       const names = async (query?: { application: string }): Promise<string[]> =>
         (await actions.list(query)).data.map(({ action }) => action);
-      expect(await names()).toEqual(["Zebra", "order.placed", "user.deleted"]);
+      expect(await names()).toEqual([
+        "Zebra",
+        ...SERVICE_EVENT_NAMES.toSorted(),
+        "order.placed",
+        "user.deleted",
+      ]);
+      expect(await names({ application: "evreg" })).toEqual(SERVICE_EVENT_NAMES.toSorted());
       expect(await names({ application: "shop" })).toEqual(["order.placed"]);
       expect(await names({ application: "Shop" })).toEqual([]);
       expect(await names({ application: "nobody" })).toEqual([]);

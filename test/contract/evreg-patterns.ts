@@ -64,6 +64,15 @@ export function patternsContract(open: OpenEvreg): void {
       for (const { rowid } of [all, some]) await under.evreg.subscriptions.delete(rowid);
     });
 
+    it("match nothing that evreg says about itself, unless they name it", async () => {
+      const all = await bind("*");
+      const own = await bind("evreg.*");
+      expect(await listed("evreg.delivery.failed")).toEqual([own.rowid]);
+      await make(`${root}.a`);
+      expect(await listed(`${root}.a`)).toEqual([all.rowid]);
+      for (const { rowid } of [all, own]) await under.evreg.subscriptions.delete(rowid);
+    });
+
     it("get one delivery of each event, also beside a subscription to its action", async () => {
       await make(`${root}.a`);
       const one = await bind(`${root}.a`);
@@ -182,7 +191,7 @@ export function patternsContract(open: OpenEvreg): void {
         [`write:${application}`, "publish"],
       ] as const) {
         const limited = await under.as(scopes);
-        for (const action of [`${root}.*`, "*"]) {
+        for (const action of [`${root}.*`, "*", "evreg.*"]) {
           const error = await refusal(
             subscribe(limited, { application, action, subscription: "s" }),
             "forbidden",

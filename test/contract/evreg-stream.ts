@@ -203,6 +203,11 @@ export function streamContract(open: OpenEvreg): void {
         const rowids = (await again.until("ready")).map(({ data }) => "rowid" in data && data.rowid);
         expect(rowids).toEqual([second]);
       }
+      const early = await watching({ topics: ["events", "deliveries"], since: "1h" });
+      expect(await early.next()).toMatchObject({
+        type: "gap",
+        data: { reason: "overrun", topics, missed: null, complete_since: "2026-01-01T00:00:00.000Z" },
+      });
     });
 
     it("says that the id of other data or of an earlier start does not lead to all changes", async () => {

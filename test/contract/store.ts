@@ -12,6 +12,7 @@ import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
 import { secretSuite } from "./store/secrets.ts";
 import { replaySuite } from "./store/replays.ts";
+import { serviceEventSuite } from "./store/service-events.ts";
 import { statsSuite } from "./store/stats.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
@@ -34,6 +35,7 @@ export function storeContract(name: string, openOwn: OpenOwnStore, open: OpenSto
     describe("attempts of a subscription", () => attemptSuite(open));
     describe("retention", () => retentionSuite(open));
     describe("replaying", () => replaySuite(open));
+    describe("events about evreg itself", () => serviceEventSuite(open));
     describe("figures over time", () => statsSuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("concurrency", () => concurrencySuite(openOwn));

@@ -17,7 +17,7 @@ import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { SubscriptionPatch } from "../../src/store/catalog.ts";
 import type { EventRecord } from "../../src/store/events.ts";
 import type { DeliveryQueue } from "../../src/store/queue.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store, StoreChange } from "../../src/store/store.ts";
 import { KeptLog } from "../support/kept-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -57,8 +57,11 @@ export class Bench {
   async #openStore(logger: Logger): Promise<void> {
     const started_at = new Date().toISOString();
     const owner = { pid: process.pid, command: "test", instance: "test", started_at };
+    const onChange = ({ serviceEvents }: StoreChange): void => {
+      if (serviceEvents !== undefined) this.wake();
+    };
     const clock = { ...systemClock, now: () => this.clock.now() };
-    this.store = await openLibsqlStore({ folder: this.#folder, owner, logger, clock });
+    this.store = await openLibsqlStore({ folder: this.#folder, owner, logger, clock, onChange });
   }
 
   async #end(): Promise<void> {

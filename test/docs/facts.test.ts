@@ -264,4 +264,20 @@ describe("with a server", () => {
     );
     expect(unknown).toEqual([]);
   });
+
+  test("evreg's own events have the members that the page lists", async () => {
+    const rows = rowsOf(sectionOf("docs/delivering.md", "Events about evreg itself"));
+    const common = ["subscription_id", "application", "subscription", "action"];
+    const { data } = (await (await answer("/v1/actions?application=evreg")).json()) as {
+      readonly data: readonly {
+        readonly action: string;
+        readonly schemata: { readonly properties: object };
+      }[];
+    };
+    const members = data.map(({ action, schemata }) => [action, Object.keys(schemata.properties).toSorted()]);
+    const shown = rows.map(([action = "", , list = ""]) => {
+      return [codeIn(action)[0], [...codeIn(list), ...common].toSorted()];
+    });
+    expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(members));
+  });
 });

@@ -7,7 +7,7 @@ import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ONE_ACTION, ONE_REVISION, writeOlderFile } from "../support/older-file.ts";
-import { eventOf, openStore, payloadsIn, useScratch } from "./opened-store.ts";
+import { eventOf, openStore, payloadsIn, subscriptionTo, useScratch } from "./opened-store.ts";
 
 const scratch = useScratch();
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
@@ -182,16 +182,34 @@ describe("a file of form 10", () => {
     await store.close();
   });
 
-  it("retires the actions of events that evreg published about itself, and none that a person named so", async () => {
+  it("keeps a user's action that has the name of an event of evreg's own, which then is not recorded", async () => {
+    const name = "evreg.delivery.failed";
+    const second = ONE_ACTION.replace("'a'", "'b'");
     const revisions = [ONE_REVISION, ONE_REVISION.replace("(1, 1", "(2, 1")];
-    const actions = ["evreg.delivery.failed", "evreg.mine"].map((name) =>
-      ONE_ACTION.replace("'a'", `'${name}'`),
-    );
-    const own = "UPDATE action SET built_in = 1 WHERE rowid = 1";
-    writeOlderFile(file(), 10, ...actions, ...revisions, own);
+    writeOlderFile(file(), 10, ONE_ACTION.replace("'a'", `'${name}'`), second, ...revisions);
+    const store = await openStore(scratch.path);
+    expect(await store.catalog.findAction(name)).toMatchObject({
+      application: "x",
+      isBuiltIn: false,
+      revision: 1,
+    });
+    for (const action of [name, "evreg.subscription.deactivated", "b"]) {
+      await store.catalog.createSubscription(subscriptionTo(action), 1);
+    }
+    await store.events.record([eventOf(2)], 1);
+    const [claim] = (await store.queue.claim(claimRequest({ nowMs: 2 }))).claims;
+    const { deliveryId, claimId } = claim!;
+    await store.queue.finish([{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, ending: "gone" }], 3);
+    const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
+    expect(events.map(({ action }) => action)).toEqual(["b", "evreg.subscription.deactivated"]);
+    await store.close();
+  });
+
+  it("retires an action of evreg's own of which nothing is published any more", async () => {
+    const action = ONE_ACTION.replace("'a'", "'evreg.replay.finished'");
+    writeOlderFile(file(), 10, action, ONE_REVISION, "UPDATE action SET built_in = 1");
     const store = await open();
-    expect(await store.catalog.findAction("evreg.delivery.failed")).toMatchObject({ retired: true });
-    expect(await store.catalog.findAction("evreg.mine")).toMatchObject({ retired: false, application: "x" });
+    expect(await store.catalog.findAction("evreg.replay.finished")).toMatchObject({ retired: true });
     await store.close();
   });
 

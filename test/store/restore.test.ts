@@ -37,7 +37,7 @@ function isRefused(call: Promise<unknown>, code: EvregErrorCode, words: string |
 }
 
 function actionsIn(folder: string): readonly unknown[] {
-  const rows = fileSql(join(folder, "evreg.db"), "SELECT action FROM action");
+  const rows = fileSql(join(folder, "evreg.db"), "SELECT action FROM action WHERE built_in = 0");
   return rows.map(({ action }) => action);
 }
 

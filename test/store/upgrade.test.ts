@@ -162,6 +162,19 @@ it("A file of an old form with a trigger or a view is refused", async () => {
   await expect(open()).rejects.toMatchObject({ code: "invalid", message });
 });
 
+it("A file has the current schemas of evreg's own events once it is open, and keeps the former ones", async () => {
+  await (await open()).close();
+  fileSql(file(), `UPDATE action_revision SET schemata = '{"type":"object"}' WHERE action_id = 1`);
+  for (let start = 1; start <= 2; start += 1) {
+    const store = await open();
+    const own = (await store.catalog.listActions({})).find(({ rowid }) => rowid === 1);
+    expect(own).toMatchObject({ revision: 2, schemata: { additionalProperties: false } });
+    await store.close();
+  }
+  const revisions = "SELECT revision FROM action_revision WHERE action_id = 1 ORDER BY 1";
+  expect(fileSql(file(), revisions)).toEqual([{ revision: 1 }, { revision: 2 }]);
+});
+
 it("A file of another old form is refused, with the version that brings it on", async () => {
   writeOlderFile(file(), 21, "PRAGMA user_version = 15");
   const before = readFileSync(file());

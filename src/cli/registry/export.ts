@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { Document, isScalar, visit } from "yaml";
+import type { Action } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
+import { isReservedName } from "../../domain/names.ts";
+import { SERVICE_APPLICATION } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
 import { escapeControlInJson } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
@@ -47,9 +50,14 @@ export async function registryOf(evreg: Evreg, application?: string): Promise<Re
 export function exported({ actions, subscriptions: all, retries }: Registry): ExportedRegistry {
   const subscriptions = all.filter((one) => !isOfListener(one));
   return {
-    actions: recordsOf(ACTION, actions, retries),
+    actions: recordsOf(ACTION, actions.filter(isDeclarable), retries),
     subscriptions: recordsOf(SUBSCRIPTION, subscriptions, retries),
   };
+}
+
+/** Every registry has the service's own actions. */
+function isDeclarable({ action, application }: Action): boolean {
+  return application !== SERVICE_APPLICATION || !isReservedName(action);
 }
 
 function recordsOf(kind: DeclaredKind, records: readonly Values[], retries: Registry["retries"]): Values[] {

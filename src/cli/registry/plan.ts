@@ -6,7 +6,7 @@ import {
   type Schemata,
   type SchemaWarning,
 } from "../../domain/action.ts";
-import { checkActionName, isPattern, nextVersionName } from "../../domain/names.ts";
+import { checkNewActionName, isPattern, nextVersionName } from "../../domain/names.ts";
 import type { RetryDefaults } from "../../domain/retry.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { ActionsPort } from "../../evreg.ts";
@@ -158,7 +158,7 @@ function stepsTo(
   const steps: Step[] = [];
   if (existing === undefined || changes.length > 0) {
     if (existing === undefined && kind === ACTION) {
-      collectRefusal(() => checkActionName("action", values["action"]), record, problems);
+      collectRefusal(() => checkNewActionName("action", values["action"]), record, problems);
     }
     const warnings = schemaWarnings(changes, record, problems, filtered);
     const body = existing === undefined ? withoutEnds(values) : changedBody(kind, existing, changes);

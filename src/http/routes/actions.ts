@@ -19,6 +19,10 @@ export const ACTION_ROUTES: readonly Route[] = [
     run: ({ parts }, { query }) => parts.actions(query),
   }),
   operation("actions.create", "createAction", "Register an action with the schema of its payloads", {
+    description:
+      "Names that begin with `evreg.` are reserved for events of the service about itself: `evreg.delivery.failed`, " +
+      "`evreg.subscription.blocked` and `evreg.subscription.deactivated` always exist, in " +
+      "the application `evreg`. They can be read and subscribed to like any other, but not created, changed or published.",
     body: NEW_ACTION,
     status: 201,
     answer: ["The action.", one("Action", META.warnings)],

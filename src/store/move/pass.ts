@@ -68,7 +68,7 @@ export function mustBeBegun(isBegun: boolean, { kept }: SourceFacts, where: stri
  * @throws EvregError `conflict` where they are
  */
 export async function identify(sql: Sql, dataId: string, where: string, advice: string): Promise<void> {
-  // The actions are moved first. Where there are none, nothing has happened that could be lost.
+  // The actions are moved first, and there are always some.
   await sql.run(
     `INSERT INTO data_identity (one, id) VALUES (1, ?)
       ON CONFLICT (one) DO UPDATE SET id = excluded.id WHERE NOT EXISTS (SELECT 1 FROM action)`,

@@ -38,6 +38,8 @@ export interface DeliveryVerdict {
   /** What else changes of a delivery; `undefined` where nothing does. */
   readonly moved: MovedDelivery | undefined;
   readonly retryAtMs: number | undefined;
+  /** Whether its subscription, or its key, is blocked by it from now on. */
+  readonly startsBlocking: boolean;
   /** What the attempt says of the handler that the subscription has by now. */
   readonly handler: "accepts" | "fails" | "is gone" | "unknown";
   readonly slowedUntilMs: number | undefined;
@@ -54,6 +56,7 @@ const NOTHING_MORE = {
   attempt: undefined,
   moved: undefined,
   retryAtMs: undefined,
+  startsBlocking: false,
   handler: "unknown",
   slowedUntilMs: undefined,
 } as const;
@@ -114,6 +117,7 @@ function failed(
     attempt: "failed",
     moved: { failures: failures + 1, lastError: errorOf(facts), dueMs: retryAtMs ?? null },
     retryAtMs,
+    startsBlocking: blocks && failures === maxRetries,
     handler: isGone ? "is gone" : isSameHandler ? "fails" : "unknown",
     slowedUntilMs: isSameHandler ? slowUntilMs : undefined,
   };

@@ -140,7 +140,7 @@ export async function prepareData(
   place: string,
 ): Promise<{ readonly isNew: boolean; readonly notices: readonly Notice[] }> {
   const notices: Notice[] = [];
-  const isNew = await transaction(actions.hasNone);
+  const isNew = await transaction((work) => actions.ensureServiceActions(work, nowMs));
   const setBack = await transaction((work) => moveWaitsAtStart(work, nowMs));
   if (setBack !== undefined) {
     const message = `The clock is behind the latest time in ${place}, and what waits was moved with it. Let a time service set the clock.`;

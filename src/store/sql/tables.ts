@@ -37,14 +37,15 @@ const secret = (column: string): string => text(column, 16_384);
  * compared with this text.
  */
 const SCHEMA = `
--- version counts every change of the row: what was decided on an older one is not written. successor is the name of another
--- action; names never change.
+-- version counts every change of the row: what was decided on an older one is not written.
+-- built_in: its events are published by evreg about itself. successor is the name of another action; names never change.
 CREATE TABLE action (
   rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid ${ID}),
   action TEXT NOT NULL UNIQUE CHECK (${actionName("action")}),
   application TEXT NOT NULL CHECK (${label("application")}),
   revision INTEGER NOT NULL CHECK (revision ${ID}),
   version INTEGER NOT NULL DEFAULT 1 CHECK (version ${ID}),
+  built_in INTEGER NOT NULL DEFAULT 0 CHECK (built_in IN (0, 1)),
   compatibility TEXT NOT NULL DEFAULT 'full' CHECK (compatibility IN ('full', 'producer', 'consumer', 'none')),
   deprecated_ms INTEGER CHECK (deprecated_ms ${TIME}),
   retired_ms INTEGER CHECK (retired_ms ${TIME}),

@@ -81,6 +81,7 @@ webhooks:
   away: { $ref: "other.yaml#/webhooks/away" }
   "~~~": ${body("{ schema: false }")}
   "...": ${body("{ schema: {} }")}
+  evreg.own: ${body("{ schema: {} }")}
   ahead: ${body('{ schema: { properties: { zip: { pattern: "(?=a)" } } } }')}
   old: ${body("{ schema: { minimum: 1, exclusiveMinimum: true } }")}
   text: ${body("{ schema: { items: text } }")}
@@ -97,9 +98,10 @@ webhooks:
       'doc.yaml:9: away: $ref "other.yaml#/webhooks/away" is no pointer into this document (#/…), and nothing else is read; bundle what it needs into the document first',
       "doc.yaml:10: ~~~: its schema, with all that it refers to, must be a JSON Schema object",
       "doc.yaml:11: ...: no action can be named so: it must not be empty",
-      'doc.yaml:12: ahead: pattern: the pattern uses a lookahead or lookbehind, which cannot be checked in linear time; put what must not match into "not": { "pattern": … }, and what must match as well into "allOf"',
-      "doc.yaml:13: old: exclusiveMinimum: must be a number",
-      "doc.yaml:14: text: items: must be a schema: an object, true or false",
+      "doc.yaml:12: evreg.own: no action can be named so: it must not begin with evreg., as evreg keeps these names for events about itself",
+      'doc.yaml:13: ahead: pattern: the pattern uses a lookahead or lookbehind, which cannot be checked in linear time; put what must not match into "not": { "pattern": … }, and what must match as well into "allOf"',
+      "doc.yaml:14: old: exclusiveMinimum: must be a number",
+      "doc.yaml:15: text: items: must be a schema: an object, true or false",
     ]);
   });
 

@@ -99,6 +99,11 @@ subscriptions:
     /:6: there is no action nowhere, or none that this token may read, and no file declares it$/,
   ],
   [
+    "a new action whose name evreg keeps for itself",
+    "actions:\n  - application: shop\n    schemata: {}\n    action: evreg.mine",
+    /:4: action: must not begin with evreg\./,
+  ],
+  [
     "a schema",
     "actions:\n  - action: a\n    application: b\n    schemata:\n      properties:\n        zip:\n          pattern: '('",
     /:7: schemata\.properties\.zip\.pattern: the pattern/,

@@ -171,10 +171,6 @@ ends when its subscription is bound to another action
   ended failed (The subscription was bound to another action, b.)
 ends when it is cancelled, and leaves what it made due
   pause; publish 5; resume; start missed; advance 2; cancel; advance end; cancel; list pending 2 1
-ends as done, cancelled, failed, or with its subscription
-  pause; publish 3; resume; replay missed 3; replays done; start all; cancel; cancel
-  replays done cancelled; start all; bind other; replays done cancelled failed
-  start all; delete; replays done cancelled failed cancelled
 `;
 
 const REMOVALS = `
@@ -182,6 +178,25 @@ keeps what has an unfinished delivery, one that is held too, until that was canc
   retries 0; publish 2; claim 1 2; deliver 1; fail 2; retries 5; publish 1; claim 3; fail 3 for 1h; publish 1
   claim 4; publish 1; pause; publish 1; remove 3; events 3 4 5; delete; remove 2; events 4; fail 4; remove 1
   list cancelled
+`;
+
+const REPORTED = `
+a delivery that fails for good, once
+  retries 0; publish 2; claim 1 2; fail 1; reported failed 1; late 1; fail 2; reported failed 1 2
+a delivery that fails as a person skips it
+  order whole; retries 0; publish 1; claim 1; fail 1; reported failed; skip 1; reported failed 1
+no delivery that is retried, was delivered, cut short or never started
+  publish 4; claim 1 2 3 4; deliver 1; fail 2; interrupt 3; return 4; late 2; reported failed
+a subscription that is blocked, once for each time that it begins to be
+  order whole; retries 1; schedule 0s; publish 2; claim 1; fail 1; reported blocked; claim 1; fail 1
+  reported blocked 1; wait 1s; claim 1; fail 1; retries 5; retries 1; reported blocked 1
+a subscription that evreg deactivates, and no pause by a person
+  publish 2; claim 1 2; gone 1; reported deactivated (The handler answered 410 Gone.); resume; pause
+  reported deactivated (The handler answered 410 Gone.)
+how replays end: done, cancelled, failed, or with their subscription
+  pause; publish 3; resume; replay missed 3; replays done; start all; cancel; cancel
+  replays done cancelled; start all; bind other; replays done cancelled failed
+  start all; delete; replays done cancelled failed cancelled
 `;
 
 const BACKLOG = `
@@ -230,6 +245,7 @@ export function deliveryStorySuite(open: OpenStore): void {
     ["a replay", [], REPLAYS],
     ["a replay of what waits", [], WAITING],
     ["the removal of old events", [], REMOVALS],
+    ["to those who watch is reported", ["watched"], REPORTED],
   ])("%s", (_, before, text) => {
     it.each(storiesIn(text))("%s", (_title, steps) => new Story(on).happen([...before, ...steps]));
   });

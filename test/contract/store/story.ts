@@ -2,7 +2,9 @@ import { expect } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { DeliveryStatus } from "../../../src/domain/delivery.ts";
 import type { Replay, ReplaySelection } from "../../../src/domain/replay.ts";
+import { SERVICE_EVENT_NAMES, SERVICE_EVENT_SCHEMAS } from "../../../src/domain/service-events.ts";
 import { BACKLOG_CAUSES } from "../../../src/domain/stats/stats.ts";
+import { compileSchema } from "../../../src/schema/validate/compile.ts";
 import type { SubscriptionPatch } from "../../../src/store/catalog.ts";
 import type { AttemptEnding, AttemptResult, Claim } from "../../../src/store/queue.ts";
 import { agreedBacklog, eventOf, type Fixture, NOW, recordedRowid, resultOf } from "./fixture.ts";
@@ -30,6 +32,13 @@ const PATCHES: Readonly<Record<string, (word: string) => SubscriptionPatch>> = {
   rate: (limit) => ({ settings: { rate_limit: Number(limit) } }),
   order: (by) => ({ settings: { ordered: by.startsWith("/") ? { key: by } : by === "whole" } }),
 };
+
+/** What is reported of events about evreg itself. */
+const REPORTS = {
+  failed: ["evreg.delivery.failed", "event_id"],
+  blocked: ["evreg.subscription.blocked", "event_id"],
+  deactivated: ["evreg.subscription.deactivated", "reason"],
+} as const;
 
 const LEASE_MS = 30_000;
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
@@ -133,6 +142,8 @@ export class Story {
       case "cancel":
         await this.#on.replays.cancel(this.#replay!.rowid, this.#nowMs);
         return;
+      case "watched":
+        return this.#watch();
       case "bind":
         this.#action = await this.#on.action(word);
         return this.#change({ action: word });
@@ -297,6 +308,25 @@ export class Story {
     await this.#advance("end");
   }
 
+  /** Consumers, whom no claim of the story is for, have subscribed to what evreg reports about itself. */
+  async #watch(): Promise<void> {
+    const watching = { application: "ops", handler: null, maxRetries: 0, active: true, secret: "s" };
+    for (const action of SERVICE_EVENT_NAMES)
+      await this.#on.catalog.createSubscription({ ...watching, subscription: action, action }, NOW);
+  }
+
+  /** What was reported, each as its schema has it. */
+  async #reported(word: string): Promise<readonly unknown[]> {
+    const [action, member] = REPORTS[word as keyof typeof REPORTS];
+    const { events } = await this.#on.events.list({ action, order: "asc", limit: 50, page: 1 });
+    const validator = compileSchema(SERVICE_EVENT_SCHEMAS[action]);
+    return events.map(({ payload }) => {
+      const value = JSON.parse(Buffer.from(payload!).toString()) as Record<string, unknown>;
+      expect(validator.validate(value), this.#step).toBeUndefined();
+      return member === "event_id" ? `${this.#numberOf(value[member] as number)}` : value[member];
+    });
+  }
+
   /** What the store says, and what it should. */
   async #look(verb: string, [word = "", ...rest]: Words): Promise<readonly [seen: unknown, wanted: unknown]> {
     const { queue } = this.#on;
@@ -354,6 +384,8 @@ export class Story {
           }),
         ];
       }
+      case "reported":
+        return [await this.#reported(word), this.#said === "" ? rest : [this.#said]];
       case "replays": {
         const replays = await this.#on.replays.list({ limit: 9 });
         return [replays.map(({ status }) => status).toReversed(), [word, ...rest]];

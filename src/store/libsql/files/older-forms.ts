@@ -42,9 +42,6 @@ function oneOrder(pointer: string, key: string, dueMs: string): OlderForm["colum
   };
 }
 
-/** Versions up to 0.3.0 published events about themselves, to which nobody else may publish. */
-const RETIRED_MS = "iif(o.built_in = 1, coalesce(o.retired_ms, unixepoch() * 1000), o.retired_ms)";
-
 const actionOf = (row: string): string =>
   `(SELECT a.action FROM main.action AS a WHERE a.rowid = ${row}.action_id)`;
 
@@ -64,7 +61,6 @@ const FORM_10: OlderForm = {
   },
   columns: {
     "action.version": "o.edition",
-    "action.retired_ms": RETIRED_MS,
     "event.idempotency_application": `iif(o.idempotency_key IS NULL, NULL,
       (SELECT a.application FROM main.action AS a WHERE a.rowid = o.action_id))`,
     "subscription.action": actionOf("o"),
@@ -85,7 +81,7 @@ const FORM_10: OlderForm = {
 const FORM_21: OlderForm = {
   // Tokens that version 0.3.0 gave browsers for a code have no other to end with any more, so they end.
   tables: { token: "(SELECT * FROM main.token WHERE parent_id IS NULL)" },
-  columns: { "action.retired_ms": RETIRED_MS, ...oneOrder("o.order_key", "o.key", "o.due_ms") },
+  columns: oneOrder("o.order_key", "o.key", "o.due_ms"),
   retryWait: "retry_wait_until_ms",
   isShortened: true,
 };

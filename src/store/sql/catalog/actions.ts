@@ -12,6 +12,11 @@ import {
   type Schemata,
 } from "../../../domain/action.ts";
 import { nearest } from "../../../domain/words/nearest.ts";
+import {
+  SERVICE_APPLICATION,
+  SERVICE_EVENT_NAMES,
+  SERVICE_EVENT_SCHEMAS,
+} from "../../../domain/service-events.ts";
 import { ACTION } from "../../../model/action.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
@@ -22,26 +27,32 @@ interface ActionRow extends ChangeableAction, Pick<Action, "rowid" | "action"> {
   readonly schemata: string;
   readonly created_ms: number;
   readonly version: number;
+  readonly built_in: number;
 }
 
 const SELECT_ACTION = `
   SELECT a.rowid AS rowid, a.action, a.application, r.schemata, a.revision, a.compatibility,
-    a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs, a.successor, a.created_ms, a.version
+    a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs, a.successor, a.created_ms, a.version, a.built_in
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
 export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<Action> {
   const existing = await findRow(sql, input.action);
   if (existing !== undefined) throw actionExists(existing);
+  await insertAction(sql, input, nowMs);
+  return actionOf((await findRow(sql, input.action))!);
+}
+
+async function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): Promise<void> {
   const id = await insertNumbered(sql, "action", {
     action: input.action,
     application: input.application,
     revision: 1,
     created_ms: nowMs,
     compatibility: input.compatibility ?? ACTION.compatibility.new.default,
+    built_in: isBuiltIn,
   });
   await insertRevision(sql, id, 1, input.schemata, nowMs);
   await matchNewAction(sql, id, input.action);
-  return actionOf((await findRow(sql, input.action))!);
 }
 
 async function findRow(sql: Sql, name: string): Promise<ActionRow | undefined> {
@@ -52,7 +63,7 @@ export async function findAction(sql: Sql, name: string): Promise<StoredAction |
   const row = await findRow(sql, name);
   if (row === undefined) return undefined;
   const { rowid: actionId, version, deprecatedMs } = row;
-  return { ...actionOf(row), actionId, version, deprecatedMs };
+  return { ...actionOf(row), actionId, version, deprecatedMs, isBuiltIn: row.built_in === 1 };
 }
 
 export async function listActions(sql: Sql, query: ActionSelection): Promise<readonly Action[]> {
@@ -168,7 +179,29 @@ export async function listRevisions(sql: Sql, query: RevisionSelection): Promise
   }));
 }
 
-/** Whether nobody has made an action so far, so that nothing has happened. */
-export async function hasNone(sql: Sql): Promise<boolean> {
-  return (await sql.value<0 | 1>("SELECT NOT EXISTS (SELECT 1 FROM action)")) === 1;
+/**
+ * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. An action that a person
+ * made of such a name in an earlier evreg stays as it is, and its service events are not published. Those that only an earlier
+ * evreg published are retired.
+ * @returns whether there was no action at all, as the data are made by that
+ */
+export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<boolean> {
+  const isNew = (await sql.value<0 | 1>("SELECT NOT EXISTS (SELECT 1 FROM action)")) === 1;
+  for (const action of SERVICE_EVENT_NAMES) {
+    const schemata = SERVICE_EVENT_SCHEMAS[action];
+    const row = await findRow(sql, action);
+    if (row === undefined) {
+      await insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
+    } else if (row.built_in === 1 && row.schemata !== JSON.stringify(schemata)) {
+      await reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
+    }
+  }
+  // Older ones published more.
+  await sql.run(
+    `UPDATE action SET retired_ms = ?1 WHERE action BETWEEN 'evreg.' AND 'evreg/' AND built_in = 1
+      AND retired_ms IS NULL AND NOT action IN list(?2: name text)`,
+    nowMs,
+    SERVICE_EVENT_NAMES,
+  );
+  return isNew;
 }

@@ -9,9 +9,10 @@ export function matchOf(
   action: string | undefined,
   column: string,
 ): { readonly condition: string; readonly values: readonly SqlValue[] } {
-  if (action === undefined || action === "*") return { condition: "TRUE", values: [] };
+  if (action === undefined) return { condition: "TRUE", values: [] };
   if (!isPattern(action)) return { condition: `${column} = ?`, values: [action] };
   // What follows "." in ASCII is "/", which no name has.
+  if (action === "*") return { condition: `${column} NOT BETWEEN 'evreg.' AND 'evreg/'`, values: [] };
   const name = action.slice(0, -".*".length);
   return { condition: `${column} BETWEEN ? AND ?`, values: [`${name}.`, `${name}/`] };
 }

@@ -9,7 +9,7 @@ import type {
 import { TLS_REASONS } from "../../../model/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/requests.ts";
-import { countFailed } from "../history/stats.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
 import { isRowid, type Sql, type StoredRecord, updateRow } from "../sql.ts";
 import {
   DELIVERY_STATE,
@@ -50,7 +50,7 @@ export async function skipDelivery(work: Work, id: number, nowMs: number): Promi
   checkSkip(requestedOf(row));
   await updateRow(work, "delivery", id, { state: DELIVERY_STATE.failed, due_ms: null, finished_ms: nowMs });
   await releaseKeys(work, await keysOfDeliveries(work, [id]), nowMs);
-  await countFailed(work, [id], nowMs);
+  await recordServiceEvents(work, { failed: [id] }, nowMs);
   work.changes.push({ failed: 1 });
   return deliveryOf((await findRow(work, id))!);
 }

@@ -1,3 +1,4 @@
+import type { Deactivated } from "../../queue.ts";
 import {
   type AttemptedDelivery,
   type DeliveryVerdict,
@@ -6,7 +7,8 @@ import {
   type SettingsInForce,
   verdictOn,
 } from "../../rules/finish.ts";
-import { countFailed, StatsCounts } from "../history/stats.ts";
+import { recordServiceEvents } from "../events/service-events.ts";
+import { StatsCounts } from "../history/stats.ts";
 import type { Sql } from "../sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./deliveries.ts";
 import { claimNext } from "./claim.ts";
@@ -33,6 +35,7 @@ export async function finishAttempts(
   const counts = new StatsCounts();
   /** What is known of handlers, where that has changed. */
   const healths = new Map<number, HandlerHealth>();
+  const deactivated: Deactivated[] = [];
   const outcomes = results.map((row, index): FinishReply => {
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
@@ -57,13 +60,15 @@ export async function finishAttempts(
     healths.set(subscriptionId, health);
     const { disabledReason: reason } = health;
     if (reason === null || reason === before.disabledReason) return outcome;
+    deactivated.push({ subscriptionId, reason });
     return { ...outcome, deactivated: { subscriptionId, reason } };
   });
   await writeChanges(work, writes);
   await counts.write(work);
   await storeHealth(work, healths);
   const released = await releaseKeys(work, writes.keys, nowMs);
-  await countFailed(work, writes.failed, nowMs);
+  const { failed, blocked } = writes;
+  await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
   const next = await leaseNext(work, writes.wanted, nowMs);
   for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
   if (released <= next.size) return outcomes;
@@ -185,6 +190,8 @@ class FinishWrites {
   readonly attempts: unknown[] = [];
   /** Rowids of those of `moved` that failed for good. */
   readonly failed: number[] = [];
+  /** Rowids of those of `moved` that their subscriptions block for from now on. */
+  readonly blocked: number[] = [];
   /** Rowids of deliveries that have more attempts than are stored. */
   readonly long: number[] = [];
   /** The keys of which something has ended, or goes on waiting. */
@@ -220,6 +227,7 @@ function collect(
     const first = isPlain ? [startedMs, durationMs, statusCode] : [];
     writes.moved.push([id, DELIVERY_STATE[state], attempt, failures, dueMs, finishedMs, lastError, ...first]);
     if (state === "failed") writes.failed.push(id);
+    if (verdict.startsBlocking) writes.blocked.push(id);
   }
   if (outcome === undefined || isPlain) return;
   const { attempt, consumer } = leased;

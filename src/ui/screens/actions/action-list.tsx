@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { type Action, actionState } from "../../../domain/action.ts";
+import { isReservedName } from "../../../domain/names.ts";
 import type { ActionFigures, Stats } from "../../../domain/stats/stats.ts";
 import { useResource } from "../../api/resource.ts";
 import { maySome } from "../../api/session.ts";
@@ -52,7 +53,14 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
     ),
     right: true,
     sort: "descending",
-    cell: ({ action }) => countOf(figuresOf(action)?.published),
+    cell: ({ action }) =>
+      isReservedName(action) ? (
+        <span class="muted" title="Events that evreg makes itself are stored, and not counted as published">
+          –
+        </span>
+      ) : (
+        countOf(figuresOf(action)?.published)
+      ),
   },
   {
     head: "Last published",
@@ -93,9 +101,10 @@ export function ActionList({ route }: { readonly route: Route }) {
   const all = list.answer?.data.filter((action) => matches(action, route.query));
   const worth = ({ action }: Action): number => worthOf(sorted, figuresOf(action));
   const sortedActions = sorted === BY_NAME ? all : all?.toSorted((one, other) => worth(other) - worth(one));
+  const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
   const none = (
     <Empty
-      title="No action yet"
+      title="No action of your own yet"
       command="evreg actions create user.created --application accounts --schema user.json"
     >
       An action is a kind of event: its name, the application that owns it, and the schema of its payloads.
@@ -115,6 +124,13 @@ export function ActionList({ route }: { readonly route: Route }) {
       keyOf={({ action }) => action}
       link={({ action }) => linkTo(["actions", action])}
       heading={<Head title="Actions" acts={maySome("write") && create} />}
+      over={
+        sortedActions !== undefined &&
+        sortedActions.length > 0 &&
+        !isFiltered &&
+        sortedActions.every(({ action }) => isReservedName(action)) &&
+        none
+      }
       empty={none}
       noMatch={
         <Empty title="No action matches" button={<Button to="#/actions" label="Clear the filter" />} />

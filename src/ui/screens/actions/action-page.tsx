@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { shellWord } from "../../../domain/formats.ts";
-import { matches } from "../../../domain/names.ts";
+import { isReservedName, matches } from "../../../domain/names.ts";
 import type { Figures, Stats } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource, withQuery } from "../../api/resource.ts";
@@ -82,7 +82,8 @@ function ActionHead(props: {
 }) {
   const { action, subscribers, totals } = props;
   const { action: name, application, compatibility, successor } = action;
-  const published = totals !== undefined && `${numberText(totals.published)} published`;
+  const published =
+    totals !== undefined && !isReservedName(name) && `${numberText(totals.published)} published`;
   return (
     <Head
       title={name}

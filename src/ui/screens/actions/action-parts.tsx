@@ -6,6 +6,7 @@ import {
   type CompatibilityMode,
   type SchemaVerdict,
 } from "../../../domain/action.ts";
+import { isReservedName } from "../../../domain/names.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { keepDraft, readDraft } from "../../api/drafts.ts";
 import { type ApiError, askJson, noted } from "../../api/resource.ts";
@@ -45,8 +46,9 @@ export const PROTECTED: Readonly<Record<CompatibilityMode, string>> = {
   none: "nobody",
 };
 
+/** What evreg declares itself nobody changes. */
 export const mayChange = (action: Pick<Action, "action" | "application">): boolean =>
-  may("write", action.application);
+  !isReservedName(action.action) && may("write", action.application);
 
 export const actionPath = (name: string): string => `/v1/actions/${encodeURIComponent(name)}`;
 

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Event } from "../../../domain/event.ts";
 import { shellWord } from "../../../domain/formats.ts";
+import { isReservedName } from "../../../domain/names.ts";
 import { useDraft } from "../../api/drafts.ts";
 import { type ApiError, askJson, newAttemptKey } from "../../api/resource.ts";
 import { may } from "../../api/session.ts";
@@ -55,10 +56,15 @@ export function PublishBox({ action, subscribers }: PartProps) {
       draft.begin({ key: newAttemptKey() });
       setPublished(data.rowid);
     });
-  if (!may("publish", action.application)) {
+  const isReserved = isReservedName(name);
+  if (isReserved || !may("publish", action.application)) {
     return (
       <div class="panel">
-        <Empty title="This token may not publish them">That needs the scope publish.</Empty>
+        <Empty title={isReserved ? "evreg publishes these itself" : "This token may not publish them"}>
+          {isReserved
+            ? "They tell of what happens in it, and can be subscribed to like any other."
+            : "That needs the scope publish."}
+        </Empty>
       </div>
     );
   }

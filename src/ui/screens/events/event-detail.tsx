@@ -3,6 +3,7 @@ import type { Action } from "../../../domain/action.ts";
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Event } from "../../../domain/event.ts";
 import { shellWord } from "../../../domain/formats.ts";
+import { isReservedName } from "../../../domain/names.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { DELIVERY_STATUSES } from "../../../model/delivery.ts";
 import { apiUrl, newAttemptKey, type Query, send, useResource } from "../../api/resource.ts";
@@ -80,7 +81,9 @@ function Acts(props: { readonly event: ReadEvent; readonly application: string |
     });
   return (
     <>
-      {may("publish", application) && <Button run={again} disabled={isBusy} label="Publish again…" />}
+      {!isReservedName(action) && may("publish", application) && (
+        <Button run={again} disabled={isBusy} label="Publish again…" />
+      )}
       <Copy
         text={() => curlOfEvent(body())}
         what="the request that publishes it, as curl"
