@@ -43,7 +43,7 @@ export class Doctor extends TargetCommand {
 export class AttentionList extends TargetCommand {
   static override summary = "Show what of the subscriptions needs a person, the gravest first.";
   static override description =
-    "Those that evreg deactivated, that a delivery blocks, that fail, pull subscriptions from which nobody claims, what failed for good in the last 24 hours, and pauses that hold deliveries or miss events. The exit code is 0 also if there is something. Needs a token with the scope read.";
+    "Those that evreg deactivated, that a delivery blocks, that fail or are slowed, pull subscriptions from which nobody claims, what failed for good in the last 24 hours, and pauses that hold deliveries or miss events. The exit code is 0 also if there is something. Needs a token with the scope read.";
   static override examples = examples("evreg attention", {
     "Of one application": "evreg attention --application billing",
     "How much there is, in a script": "evreg attention --json | jq .meta.total",

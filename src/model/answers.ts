@@ -25,6 +25,7 @@ export const ATTENTION_REASONS = [
   "failing",
   "failed",
   "unclaimed",
+  "slowed",
   "paused",
 ] as const;
 
@@ -159,7 +160,7 @@ export const ANSWERS = {
   Attention: record({
     reason: about(
       { enum: ATTENTION_REASONS },
-      "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `unclaimed`: deliveries of a pull subscription have been due for five minutes, and nobody claims from it. `paused`: a person paused it, and it holds deliveries or has missed events.",
+      "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `unclaimed`: deliveries of a pull subscription have been due for five minutes, and nobody claims from it. `slowed`: no attempt begins for now. `paused`: a person paused it, and it holds deliveries or has missed events.",
     ),
     ...answersOf(ofSubscription),
     since: about(

@@ -203,6 +203,8 @@ const REMEDIES: Readonly<Record<AttentionReason, (item: AttentionItem) => string
     `Once its handler is mended, send them again with \`evreg subscriptions replay ${id} --from ${from} --status failed\`.`,
   unclaimed: ({ subscription_id: id }) =>
     `Start a consumer, or delete it with \`evreg subscriptions delete ${id}\`.`,
+  slowed: ({ subscription_id: id }) =>
+    `Its handler asked for the pause, or only refuses: see \`evreg subscriptions attempts ${id}\`.`,
   paused: ({ subscription_id: id, since, missed }) => {
     const again =
       since === null || (missed ?? 0) === 0

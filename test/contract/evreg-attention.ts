@@ -4,9 +4,7 @@ import type { NewSubscription } from "../../src/domain/subscription.ts";
 import type { AttemptResult } from "../../src/store/queue.ts";
 import { MAX_MISSED } from "../../src/store/sql/queue/attention.ts";
 import {
-  claimDue,
   endDue,
-  finishNow,
   makeAny,
   newAction,
   newEvent,
@@ -137,15 +135,15 @@ export function attentionContract(open: OpenEvreg): void {
       ]);
     });
 
-    it("has the gravest first, and nothing that is only slowed", async () => {
+    it("has the gravest first, and what is slowed behind what fails", async () => {
       await one("slowed");
       await event();
-      await event();
       const slowUntilMs = under.clock.now() + 60_000;
-      const [first, second] = await claimDue(under);
-      await finishNow(under, first!, "failed", { statusCode: 500, slowUntilMs });
-      await finishNow(under, second!, "delivered", { statusCode: 200 });
-      expect(await entries()).toEqual([]);
+      await fail({ slowUntilMs });
+      await under.evreg.deliveries.retry(1);
+      await endDue(under, "delivered", { statusCode: 200 });
+      const slowed = ["slowed", "slowed", "2026-01-01T00:01:00.000Z"];
+      expect(await entries()).toEqual([slowed]);
       for (const action of ["earlier", "later"]) {
         await makeAny(under, action);
         await one(action, { action, ...(action === "later" ? { ordered: true, max_retries: 0 } : {}) });
@@ -153,10 +151,9 @@ export function attentionContract(open: OpenEvreg): void {
         await under.clock.advance(1_000);
         await fail({ retryAfterMs: 60_000 });
       }
-      expect(await entries()).toEqual([
-        ["blocked", "later", null],
-        ["failing", "earlier", null],
-      ]);
+      expect(await entries()).toEqual([["blocked", "later", null], ["failing", "earlier", null], slowed]);
+      await under.clock.advance(58_000);
+      expect(await entries()).toHaveLength(2);
     });
 
     it("is a pull subscription from which nobody claims what is due", async () => {

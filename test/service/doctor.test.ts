@@ -129,6 +129,7 @@ describe("findings of the doctor", () => {
       "replay 7 --from 2026-03-01T09:00:00.000Z --status failed",
     ],
     [item({ reason: "unclaimed" }), "warning", "subscriptions delete 7"],
+    [item({ reason: "slowed", since: null, until: inHours(1) }), "warning", "subscriptions attempts 7"],
     [
       item({ reason: "paused", missed: 3 }),
       "warning",

@@ -16,6 +16,7 @@ const REASON_COLORS = {
   failing: "yellow",
   failed: "red",
   unclaimed: "yellow",
+  slowed: "yellow",
   paused: "dim",
 } as const;
 
@@ -113,7 +114,7 @@ function timesOf(test: HandlerTest): string {
 }
 
 function stateOf(subscription: Subscription): SubscriptionState {
-  return subscriptionState(subscription);
+  return subscriptionState(subscription, Date.now());
 }
 
 function blockOf({ active, blocked_by: delivery }: Subscription): string | undefined {

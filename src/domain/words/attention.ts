@@ -9,6 +9,7 @@ export const SUBSCRIPTION_STATES = [
   "blocked",
   "failing",
   "unclaimed",
+  "slowed",
   "paused",
   "active",
 ] as const satisfies readonly (AttentionReason | "active")[];
@@ -19,13 +20,19 @@ export type SubscriptionState = (typeof SUBSCRIPTION_STATES)[number];
  * @param isUnclaimed whether deliveries wait for consumers that do not come, which only the list of what needs a person tells
  */
 export function subscriptionState(
-  subscription: Pick<Subscription, "active" | "disabled_reason" | "blocked_by" | "failing_since">,
+  subscription: Pick<
+    Subscription,
+    "active" | "disabled_reason" | "blocked_by" | "failing_since" | "slowed_until"
+  >,
+  nowMs: number,
   isUnclaimed = false,
 ): SubscriptionState {
-  if (!subscription.active) return subscription.disabled_reason === null ? "paused" : "deactivated";
+  const { active, slowed_until: until } = subscription;
+  if (!active) return subscription.disabled_reason === null ? "paused" : "deactivated";
   if (subscription.blocked_by !== null) return "blocked";
   if (subscription.failing_since !== null) return "failing";
-  return isUnclaimed ? "unclaimed" : "active";
+  if (isUnclaimed) return "unclaimed";
+  return until !== null && Date.parse(until) > nowMs ? "slowed" : "active";
 }
 
 /** Words, or what a page shows in its own way: a time in ISO 8601, an error of an attempt. */
@@ -61,6 +68,7 @@ const CLAUSES: Readonly<Record<AttentionReason, (item: AttentionItem) => readonl
     [counted(item, "waits", "wait")],
     ["start a consumer, or delete it"],
   ],
+  slowed: (item) => [["gets no attempt", ...timeOf("until", item.until)], [counted(item, "waits", "wait")]],
   paused: (item) => [["is paused", ...timeOf("since", item.since)], held(item), missed(item)],
 };
 

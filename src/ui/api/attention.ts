@@ -13,7 +13,7 @@ export const attention = shared<{
 }>({ answer: undefined, error: undefined });
 
 const EVERY_MS = 5_000;
-/** What has failed for less than this mends itself more often than not. */
+/** What has failed or been slowed for less than this mends itself more often than not. */
 const SETTLES_MS = 60_000;
 
 /** Keeps it up to date, where the token may read anything, and draws its component with all beneath it when it changes. */
@@ -43,7 +43,10 @@ export function attentionBySubscription(
   now: number,
 ): readonly SubscriptionAttention[] {
   const lasting = items.filter(
-    ({ reason, since }) => reason !== "failing" || since === null || now - Date.parse(since) >= SETTLES_MS,
+    ({ reason, since }) =>
+      (reason !== "failing" && reason !== "slowed") ||
+      since === null ||
+      now - Date.parse(since) >= SETTLES_MS,
   );
   const bySubscription = Map.groupBy(lasting, ({ subscription_id: id }) => id);
   return [...bySubscription].map(([id, reasons]) => ({

@@ -53,8 +53,9 @@ export function SubscriptionLink({ of }: { readonly of: Subscription | Delivery 
 /** How a subscription is now, the gravest that is true of it. */
 export function stateNow(
   subscription: Parameters<typeof subscriptionState>[0] & { readonly rowid: number },
+  now: number,
 ): SubscriptionState {
-  return subscriptionState(subscription, needOf(subscription.rowid, "unclaimed") !== undefined);
+  return subscriptionState(subscription, now, needOf(subscription.rowid, "unclaimed") !== undefined);
 }
 
 /** What is held and missed while it is paused or deactivated, from the list of what needs a person. */

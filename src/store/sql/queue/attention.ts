@@ -118,7 +118,7 @@ async function stateOf(
   const lastClaim = claimed ?? timestamped;
   const unclaimed = due !== null && due < lastClaim ? lastClaim : due;
   const isUnclaimed = unclaimed !== null && Date.parse(unclaimed) <= nowMs - UNCLAIMED_MS;
-  const reason = subscriptionState(subscription, isUnclaimed);
+  const reason = subscriptionState(subscription, nowMs, isUnclaimed);
   switch (reason) {
     case "deactivated": {
       const since = await read(LAST_FAILURE);
@@ -131,6 +131,8 @@ async function stateOf(
       return { subscription, reason, since: failing };
     case "unclaimed":
       return { subscription, reason, since: unclaimed };
+    case "slowed":
+      return { subscription, reason, since: null };
     case "paused": {
       const missed = await missedBy(subscription, pausedSince);
       const held = await sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, rowid);

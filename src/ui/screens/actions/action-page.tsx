@@ -10,7 +10,7 @@ import { JsonView } from "../../parts/json-view.tsx";
 import { Button, Head, Section } from "../../parts/layout.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
 import { Failed, Status, Waiting } from "../../parts/states.tsx";
-import { numberText } from "../../parts/values.tsx";
+import { numberText, useNow } from "../../parts/values.tsx";
 import { type ReadAction, readAction } from "../../records/exact-record.ts";
 import { stateNow, SubscriptionName } from "../../records/subscription.tsx";
 import { ActionSettings, NewActionForm } from "./action-forms.tsx";
@@ -131,6 +131,7 @@ function Subscribers(props: {
   readonly subscribers: readonly Subscription[] | undefined;
 }) {
   const { action, subscribers } = props;
+  const now = useNow();
   if (subscribers === undefined) return null;
   return (
     <Section title="Subscribers" note="and the fields that they look at">
@@ -151,7 +152,7 @@ function Subscribers(props: {
                     <SubscriptionName of={one} />
                   </a>
                   <span class="push">
-                    <Status state={stateNow(one)} />
+                    <Status state={stateNow(one, now)} />
                   </span>
                 </div>
                 <p class="muted small break">

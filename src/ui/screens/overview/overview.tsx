@@ -14,7 +14,7 @@ import { choiceIn, linkTo, type Route } from "../../parts/route.ts";
 import { Status, Waiting } from "../../parts/states.tsx";
 import { useStill } from "../../parts/still.ts";
 import { type Column, Table } from "../../parts/table.tsx";
-import { countText, durationText, failedShare, numberText } from "../../parts/values.tsx";
+import { countText, durationText, failedShare, numberText, useNow } from "../../parts/values.tsx";
 import {
   LastError,
   NoSubscriptions,
@@ -139,11 +139,12 @@ function WorstSubscriptions(props: {
   readonly subscriptions: readonly Subscription[];
   readonly range: StatsRange;
 }) {
+  const now = useNow();
   const byId = new Map(props.subscriptions.map((subscription) => [subscription.rowid, subscription]));
   const worst = props.figures
     .flatMap((figures) => {
       const subscription = byId.get(figures.subscription_id);
-      return subscription === undefined ? [] : [{ ...figures, state: stateNow(subscription) }];
+      return subscription === undefined ? [] : [{ ...figures, state: stateNow(subscription, now) }];
     })
     .toSorted(worstFirst)
     .slice(0, SHOWN);

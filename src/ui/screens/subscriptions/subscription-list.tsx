@@ -11,7 +11,7 @@ import { type FilterName, List, partOf } from "../../parts/list.tsx";
 import { linkTo, type Route } from "../../parts/route.ts";
 import { Status } from "../../parts/states.tsx";
 import type { Column } from "../../parts/table.tsx";
-import { rateText } from "../../parts/values.tsx";
+import { rateText, useNow } from "../../parts/values.tsx";
 import {
   LastError,
   NoSubscriptions,
@@ -44,20 +44,22 @@ const byName = (one: Subscription, other: Subscription): number =>
 export function SubscriptionList({ route }: { readonly route: Route }) {
   const { application, action, active, state } = route.query;
   const path = withQuery("/v1/subscriptions", { application, action, active });
+  const now = useNow();
   const list = useResource<readonly Subscription[]>(path, { everyMs: EVERY_MS });
+  const stateOf = (subscription: Subscription) => stateNow(subscription, now);
   const shown = list.answer?.data
     .filter(
       (subscription) =>
         state === undefined ||
-        stateNow(subscription) === state ||
-        (state === TROUBLED && stateNow(subscription) !== "active"),
+        stateOf(subscription) === state ||
+        (state === TROUBLED && stateOf(subscription) !== "active"),
     )
     .toSorted(byName);
 
   const figures = useFigures();
   const columns: readonly Column<Subscription>[] = [
     { head: "Subscription", grow: true, cell: (one) => <SubscriptionName of={one} /> },
-    { head: "State", cell: (subscription) => <Status state={stateNow(subscription)} /> },
+    { head: "State", cell: (subscription) => <Status state={stateOf(subscription)} /> },
     { head: "Action", wide: true, cell: ({ action: name }) => <code class="cut-text">{name}</code> },
     {
       head: "A minute",

@@ -78,6 +78,7 @@ function OneSubscription(props: {
   const { subscription, consumers, route, mayWrite } = props;
   const { rowid, application, subscription: name, action, handler, active, mode } = subscription;
   const fullName = `${application}/${name}`;
+  const now = useNow();
   const path = `/v1/subscriptions/${rowid}`;
   const { act } = useActing(sayError);
   const setActive = (wanted: boolean, isUndo = false): void => {
@@ -135,7 +136,7 @@ function OneSubscription(props: {
     <>
       <Head
         title={<SubscriptionName of={subscription} />}
-        badge={<Status state={stateNow(subscription)} badge />}
+        badge={<Status state={stateNow(subscription, now)} badge />}
         facts={{
           Subscription: rowid,
           Action: action.includes("*") ? (
@@ -195,6 +196,7 @@ const TITLES: Readonly<Record<SubscriptionState, string>> = {
   blocked: "A delivery has used up its retries, and those behind it wait",
   failing: "Its last attempt failed",
   unclaimed: "Deliveries wait, and no consumer claims them",
+  slowed: "The handler asked for time",
   paused: "A person has paused it",
   active: "Deliveries have failed for good",
 };
@@ -204,11 +206,11 @@ function StateInWords(props: { readonly subscription: Subscription; readonly act
   const { subscription, activate } = props;
   const { rowid, application, active, mode, blocked_by: blockedBy, slowed_until: until } = subscription;
   const now = useNow();
-  const state = stateNow(subscription);
+  const state = stateNow(subscription, now);
   const item = state === "active" ? undefined : needOf(rowid, state);
   const failed = needOf(rowid, "failed");
   const mayWrite = may(mode === "push" ? "write" : "listen", application);
-  const isFailing = state === "failing";
+  const isFailing = state === "failing" || state === "slowed";
   const path = withQuery("/v1/deliveries", { subscription: rowid, status: "waiting", limit: 1 });
   const waiting = useResource<readonly Delivery[]>(isFailing ? path : undefined, {
     everyMs: WAITING_EVERY_MS,
