@@ -47,8 +47,8 @@ interface Waiter {
 export class WaitingConsumers {
   readonly #parts: WaitingConsumersParts;
   readonly #alarm: Alarm;
-  /** Consumers by the rowid of their subscription, in the order in which they came. */
-  readonly #waiting = new Map<number, Set<Waiter>>();
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Waiter>();
   readonly #places = new Shares(MAX_WAITING);
   /** When something may be due for those who wait. */
   #dueAtMs = Infinity;
@@ -98,7 +98,7 @@ export class WaitingConsumers {
 
   /** How many wait for deliveries of a subscription. */
   waitingFor(subscription: number): number {
-    return this.#waiting.get(subscription)?.size ?? 0;
+    return [...this.#waiting].filter(({ request }) => request.subscription === subscription).length;
   }
 
   /** Stores what became of some of them, see `PullAttempts`. */
@@ -123,35 +123,25 @@ export class WaitingConsumers {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#alarm.clear();
-    for (const own of this.#waiting.values()) for (const waiter of own) this.#answerNothing(waiter);
+    for (const waiter of this.#waiting) this.#answerNothing(waiter);
     await this.#claiming;
     await Promise.all(this.#serving);
   }
 
   #add(waiter: Waiter): void {
-    const { subscription } = waiter.request;
-    const own = this.#waiting.get(subscription);
-    if (own === undefined) this.#waiting.set(subscription, new Set([waiter]));
-    else own.add(waiter);
+    this.#waiting.add(waiter);
     this.#dueAtMs = -Infinity;
     this.#advance();
   }
 
-  #remove(waiter: Waiter): void {
-    const { subscription } = waiter.request;
-    const own = this.#waiting.get(subscription);
-    own?.delete(waiter);
-    if (own?.size === 0) this.#waiting.delete(subscription);
-  }
-
   #answerNothing(waiter: Waiter): void {
-    this.#remove(waiter);
+    this.#waiting.delete(waiter);
     waiter.answer.resolve([]);
   }
 
   #refuse(waiter: Waiter, error: unknown): void {
     waiter.isGone = true;
-    this.#remove(waiter);
+    this.#waiting.delete(waiter);
     waiter.answer.reject(error);
   }
 
@@ -189,7 +179,8 @@ export class WaitingConsumers {
     const nowMs = clock.monotonicMs();
     const claimedAtMs = clock.now();
     // Who comes while the claim is under way is none of those.
-    const asking = [...this.#waiting].map(([id, own]) => ({ id, waiters: [...own], head: [...own][0]! }));
+    const bySubscription = Map.groupBy(this.#waiting, ({ request }) => request.subscription);
+    const asking = [...bySubscription].map(([id, waiters]) => ({ id, waiters, head: waiters[0]! }));
     const consumers = asking.map(({ id, head: { request } }): [number, PullConsumer] => {
       const { consumer, lease_ms: leaseMs, max: maxClaims } = request;
       return [id, { consumer, leaseMs, maxClaims }];
@@ -229,7 +220,7 @@ export class WaitingConsumers {
   }
 
   async #serve(waiter: Waiter, claims: readonly Claim[], nowMs: number): Promise<void> {
-    this.#remove(waiter);
+    this.#waiting.delete(waiter);
     const { lease_ms: leaseMs } = waiter.request;
     this.#leasedFor(leaseMs);
     const isWanted = (): boolean => !waiter.isGone && !this.#isClosed;
