@@ -50,7 +50,6 @@ export class ClaimPlanner {
   /** A claim was asked for, and not answered yet. */
   #isInProgress = false;
   #plan: ClaimRequest | undefined;
-  #requestedAtMs = 0;
   /** The last answer was not evaluated yet. */
   #isAnswered = false;
   /** Tiers of which more may be due than the last claim was allowed to lease. */
@@ -120,7 +119,6 @@ export class ClaimPlanner {
     this.#wasFull = !this.#isInProgress || sending >= this.#maxInFlight;
     if (!this.#isInProgress) return undefined;
     this.#plan = plan;
-    this.#requestedAtMs = nowMs;
     return plan;
   }
 
@@ -154,7 +152,7 @@ export class ClaimPlanner {
       limitedTiers.some((tier) => tier !== FAST && ofTier[tier]! < tiers[tier]!.maxClaims);
     if (nextDueAtMs !== undefined) this.dueAt(nextDueAtMs + aheadMs);
     // Those that stall will not count as unknown any more by then.
-    if (limitedTiers.includes(UNKNOWN)) this.dueAt(this.#requestedAtMs + UNKNOWN_INTERVAL_MS);
+    if (limitedTiers.includes(UNKNOWN)) this.dueAt(this.#plan!.nowMs + aheadMs + UNKNOWN_INTERVAL_MS);
   }
 
   failed(): void {

@@ -239,13 +239,9 @@ export function destinationOf(handler: string): Destination | undefined {
   if (known !== undefined) return known;
   if (!URL.canParse(handler)) return undefined;
   const url = new URL(handler);
-  const { origin, pathname, search } = url;
-  const destination = { origin, path: pathname + search, port: portOf(url), literal: literalAddress(url) };
+  const { origin, pathname, search, protocol } = url;
+  const port = Number(url.port) || (protocol === "http:" ? 80 : 443);
+  const destination = { origin, path: pathname + search, port, literal: literalAddress(url) };
   destinations.set(handler, destination);
   return destination;
-}
-
-function portOf({ port, protocol }: URL): number {
-  if (port !== "") return Number(port);
-  return protocol === "http:" ? 80 : 443;
 }
