@@ -164,7 +164,7 @@ const SCHEMA = {
       kind: integer(1, 10_000),
       default: 4_096,
       description:
-        "Attempts under way at once, over all subscriptions. Fewer where a quarter of the memory, at 128 KiB each, allows fewer; the log says so. After a crash the attempts under way are made again, so handlers may get as many events twice.",
+        "Attempts under way at once, over all subscriptions. Fewer where half of the file descriptors, or a quarter of the memory (128 KiB each), allows fewer; the log says so. After a crash the attempts under way are made again, so handlers may get as many events twice.",
     },
     maxInFlightPerSubscription: {
       kind: integer(1, 10_000),

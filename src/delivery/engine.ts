@@ -1,5 +1,3 @@
-import { totalmem } from "node:os";
-import type { DeliveryConfig } from "../config/keys.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
@@ -10,6 +8,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { AttemptResult, Claim, RecordClaim } from "../store/queue.ts";
 import { AddressGuard } from "./address-guard.ts";
 import { startAttempt, withoutAttempt } from "./attempt.ts";
+import { capacityOf, processLimits } from "./capacity.ts";
 import { HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./host-names.ts";
 import { Filters } from "./filters.ts";
@@ -23,10 +22,6 @@ import { type ShownAttempt, shownOf, StoreCalls } from "./store-calls.ts";
 
 /** A lease is longer than the longest attempt by the wait before it starts and the time to store its result. */
 const LEASE_MARGIN_MS = 30_000;
-/** Memory of an attempt in flight over TLS, mostly for its connection; without TLS it is a tenth. */
-const ATTEMPT_BYTES = 128 * 1_024;
-/** The part of the memory that attempts may use. */
-const MEMORY_PART = 1 / 4;
 
 /**
  * Delivers what is due, from its start to its stop; there is one of either. Whatever happens, `#advance` then does what the schedule
@@ -65,12 +60,12 @@ export class Engine {
   constructor(parts: EngineParts) {
     const { clock, logger, config, ownPorts, ca, counts } = parts;
     const { timeoutMs, allowHttp, allowNetworks } = config;
-    const capacity = capacityOf(config, memoryBytes());
-    const { inFlight: maxInFlight, perSubscription } = capacity;
-    if (maxInFlight < config.maxInFlight) {
+    const capacity = capacityOf(config, processLimits());
+    const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
+    if (boundBy !== undefined) {
       logger.warn(
-        { maxInFlight, maxInFlightPerSubscription: perSubscription, configured: config.maxInFlight },
-        "For want of memory, fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
+        { maxInFlight, maxInFlightPerSubscription: perSubscription, configured: config.maxInFlight, boundBy },
+        "Fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
       );
     }
     this.#parts = parts;
@@ -341,24 +336,4 @@ export class Engine {
     }
     this.#advance();
   }
-}
-
-/** What this process may use: of a container, where its limit is below the machine's. */
-function memoryBytes(): number {
-  const constrained = process.constrainedMemory();
-  return Math.min(totalmem(), constrained > 0 ? constrained : Infinity);
-}
-
-/** How many attempts may be under way, in all and of one subscription: as many as are configured, or as memory allows. */
-export function capacityOf(
-  {
-    maxInFlight,
-    maxInFlightPerSubscription,
-  }: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
-  memory: number,
-) {
-  const inFlight = Math.max(1, Math.min(maxInFlight, Math.floor((memory * MEMORY_PART) / ATTEMPT_BYTES)));
-  // No subscription can take all.
-  const perSubscription = Math.min(maxInFlightPerSubscription, Math.max(1, Math.floor(inFlight / 2)));
-  return { inFlight, perSubscription };
 }

@@ -141,7 +141,7 @@ describe("GET /metrics", () => {
     expect(value("evreg_deliveries_finished_total", { outcome: "filtered" })).toBe(events);
     expect(value("evreg_attempts_in_flight")).toBe(0);
     const { maxInFlight, maxInFlightPerSubscription } = defaultConfig("").delivery;
-    // What memory allows here may be less.
+    // What memory and descriptors allow here may be less.
     expect(value("evreg_attempts_in_flight_limit", { of: "service" })).toBeLessThanOrEqual(maxInFlight);
     const ofOne = value("evreg_attempts_in_flight_limit", { of: "subscription" });
     expect(ofOne).toBeGreaterThan(0);
