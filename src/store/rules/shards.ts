@@ -7,20 +7,16 @@ export function shardOf(subscription: number): number {
   return subscription % SHARDS;
 }
 
+/** An odd number beside the golden section of the shards, which leaves any two neighbours far from each other. */
+const STEP = 79;
+
 /**
- * In this order any first shards, and any last ones, are spread evenly over all, which are a power of two. Subscriptions are
- * numbered one after the other, so a node with neighbouring shards would have all of the first ones.
+ * In this order any first shards, and any last ones, are spread evenly over all. Subscriptions are numbered one after the other, so
+ * a node with neighbouring shards would have all of the first ones.
  */
 function spread(shards: readonly Shard[]): readonly Shard[] {
-  const count = shards.length;
-  return shards.toSorted((one, other) => reversed(one.id, count) - reversed(other.id, count));
-}
-
-/** The bits of a shard's number from the last to the first. */
-function reversed(id: number, count: number): number {
-  let bits = 0;
-  for (let rest = id, bit = count / 2; rest > 0; rest >>= 1, bit /= 2) bits += (rest & 1) * bit;
-  return bits;
+  const place = ({ id }: Shard): number => (id * STEP) % shards.length;
+  return shards.toSorted((one, other) => place(one) - place(other));
 }
 
 export interface Shard {
