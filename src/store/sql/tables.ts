@@ -191,13 +191,11 @@ CREATE INDEX delivery_subscription ON delivery (subscription_id);
 CREATE INDEX delivery_due ON delivery (subscription_id, due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX delivery_key ON delivery (subscription_id, key, state, event_id)
   WHERE key IS NOT NULL AND state IN (0, 5);
-CREATE INDEX delivery_key_failing ON delivery (subscription_id, failures)
-  WHERE key IS NOT NULL AND due_ms IS NOT NULL AND failures > 0;
 CREATE INDEX delivery_failed ON delivery (state) WHERE state = 3;
 CREATE INDEX delivery_filtered ON delivery (state) WHERE state = 4;
 -- What has failed for good, and what has failed so far, of one subscription, by its events.
 CREATE INDEX delivery_failed_event ON delivery (subscription_id, event_id, state) WHERE state = 3;
-CREATE INDEX delivery_waiting_event ON delivery (subscription_id, event_id) WHERE failures > 0 AND due_ms IS NOT NULL;
+CREATE INDEX delivery_waiting_event ON delivery (subscription_id, event_id, failures) WHERE failures > 0 AND due_ms IS NOT NULL;
 
 -- The deliveries under way: a few pages. Claiming one and releasing it do not change the delivery itself. consumer: who took a
 -- delivery of a pull subscription.

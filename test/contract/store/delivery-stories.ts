@@ -106,8 +106,8 @@ keep the order over several actions
 order what is published while they are ordered, and nothing else
   order none; retries 0; publish 2; order whole; publish 2; claim 1 2 3; fail 1; blocked by nothing
   order none; publish 2; claim 5 6; deliver 3; claim 4
-leave their order where they are ordered no more and a person retries the first one
-  publish 2; claim 1; fail 1 for 1h; order none; claim nothing; retry 1; claim 1 2
+keep their order where they are ordered no more, also when a person retries the first one
+  publish 2; claim 1; fail 1 for 1h; order none; claim nothing; retry 1; drain 1 2
 continue after what blocks them, once a person skips it, when they are ordered no more
   retries 0; publish 3; claim 1; fail 1 for 1h; order none; claim nothing; skip 1; drain 2 3
 `;

@@ -20,7 +20,7 @@ import {
   SELECT_DELIVERY,
   STATUS,
 } from "./delivery-state.ts";
-import { keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
+import { keysOfDeliveries, releaseKeys } from "./key-order.ts";
 import type { Work } from "../operation.ts";
 
 export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAttempts | undefined> {
@@ -37,10 +37,14 @@ export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promis
     `SELECT d.due_ms ${PENDING_OF} ORDER BY d.due_ms LIMIT 1`,
     subscription,
   );
-  const due = { state: DELIVERY_STATE.pending, due_ms: Math.min(firstMs ?? nowMs, nowMs) };
+  const keys = await keysOfDeliveries(sql, [id]);
+  const due =
+    keys.length > 0
+      ? { state: DELIVERY_STATE.behind, due_ms: null }
+      : { state: DELIVERY_STATE.pending, due_ms: Math.min(firstMs ?? nowMs, nowMs) };
   await updateRow(sql, "delivery", id, { ...due, failures: 0, finished_ms: null });
   await updateRow(sql, "subscription", subscription, { slowed_until_ms: null });
-  await placeByKey(sql, subscription, [id], nowMs);
+  await releaseKeys(sql, keys, nowMs);
   return deliveryOf((await findRow(sql, id))!);
 }
 

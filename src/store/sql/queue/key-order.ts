@@ -104,21 +104,17 @@ export async function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: 
   );
 }
 
-/**
- * Gives deliveries keys, or none: then they are due.
- * @param keys these keys, and those that the deliveries had before
- */
+/** Gives deliveries keys. They are behind others of these, but the first of each, which is due. */
 async function place(
   sql: Sql,
-  deliveries: readonly (readonly [id: number, key: number | null])[],
+  deliveries: readonly (readonly [id: number, key: number])[],
   keys: readonly OrderKey[],
   nowMs: number,
 ): Promise<void> {
   await sql.run(
-    `UPDATE delivery SET key = r.key, state = iif(r.key IS NULL, ${PENDING}, ${BEHIND}), due_ms = iif(r.key IS NULL, coalesce(due_ms, ?2), NULL)
-      FROM list(?1: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
+    `UPDATE delivery SET key = r.key, state = ${BEHIND}, due_ms = NULL
+      FROM list(?: id bigint, key bigint) AS r WHERE delivery.rowid = r.id`,
     deliveries,
-    nowMs,
   );
   const distinct = new Map(keys.map((one) => [one.join(), one]));
   await releaseKeys(sql, [...distinct.values()], nowMs);
@@ -126,10 +122,9 @@ async function place(
 
 interface Placed extends PayloadRequest {
   readonly id: number;
-  readonly key: number | null;
 }
 
-/** Gives unfinished deliveries of a subscription, none of them leased, the keys of their events, and releases the keys. */
+/** Gives unfinished deliveries of a subscription that is ordered, none of them leased, the keys of their events. */
 export async function placeByKey(
   sql: Sql,
   subscriptionId: number,
@@ -140,18 +135,17 @@ export async function placeByKey(
     "SELECT order_key FROM subscription WHERE rowid = ?",
     subscriptionId,
   );
+  if (pointer === null) return;
   const placed = await sql.rows<Placed>(
-    `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_COLUMNS}, d.key FROM list(?: id bigint) AS g
+    `SELECT d.rowid AS id, d.event_id AS eventId, ${PAYLOAD_COLUMNS} FROM list(?: id bigint) AS g
       CROSS JOIN delivery AS d ON d.rowid = g.id LEFT JOIN event AS e ON e.rowid = d.event_id`,
     deliveryIds,
   );
-  const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
-  if (pointer === null && before.length === 0) return;
-  const keys = pointer === null ? [] : await keysOf(sql, placed, pointerSteps(pointer));
+  const keys = await keysOf(sql, placed, pointerSteps(pointer));
   await place(
     sql,
-    placed.map(({ id }, index) => [id, keys[index] ?? null]),
-    [...before, ...keys].map((key) => [subscriptionId, key]),
+    placed.map(({ id }, index) => [id, keys[index]!]),
+    keys.map((key) => [subscriptionId, key]),
     nowMs,
   );
 }
@@ -180,13 +174,12 @@ export async function keysOfDeliveries(
 }
 
 /** SQL of `f`, the pending deliveries in an order of the subscription `s` that have used up their retries. */
-export const FAILING = "delivery AS f INDEXED BY delivery_key_failing";
+export const FAILING = "delivery AS f INDEXED BY delivery_waiting_event";
 export const IS_EXHAUSTED = `f.subscription_id = s.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL
   AND f.failures > 0 AND f.failures > s.max_retries`;
 
 /** SQL that says whether the subscription `s` waits for a person where a delivery has used up its retries. */
 export const BLOCKS = `(s.order_key IS NOT NULL AND coalesce(${settingOf("on_exhausted")}, '') = 'block')`;
 
-/** SQL of the first delivery that the subscription `s` blocks for; of very many keys, the first of some. */
-export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT min(blocked.id) FROM
-  (SELECT f.rowid AS id FROM ${FAILING} WHERE ${IS_EXHAUSTED} LIMIT 1000) AS blocked), NULL)`;
+/** SQL of the delivery that the subscription `s` blocks for, that of the first event. */
+export const BLOCKED_BY = `iif(${BLOCKS}, (SELECT f.rowid FROM ${FAILING} WHERE ${IS_EXHAUSTED} ORDER BY f.event_id LIMIT 1), NULL)`;
