@@ -144,7 +144,7 @@ export class Schedule {
       if (subscriptions.length >= MAX_RESERVED) break;
       if (lane.reserve(nowMs)) subscriptions.push(lane.subscriptionId);
     }
-    return subscriptions.length === 0 ? undefined : this.#reserving({ action, subscriptions, leaseMs });
+    return subscriptions.length === 0 ? undefined : this.#reserving({ subscriptions, leaseMs });
   }
 
   /** Reserves capacity for what comes next in the order of a result that is about to be stored. */

@@ -142,7 +142,6 @@ export interface TierLimit {
 
 /** Leases deliveries in the transaction that makes them, see `EventStore.record`. */
 export interface RecordClaim {
-  readonly action: string;
   /** Rowids of subscriptions that have capacity for one more. */
   readonly subscriptions: readonly number[];
   readonly leaseMs: number;

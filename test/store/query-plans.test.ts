@@ -7,12 +7,7 @@ import { REPLAY_SELECTIONS } from "../../src/model/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents } from "../../src/store/sql/events/counts.ts";
 import { createAction } from "../../src/store/sql/catalog/actions.ts";
-import {
-  countDeliveries,
-  dropMiddleAttempts,
-  listAttempts,
-  retryDelivery,
-} from "../../src/store/sql/queue/deliveries.ts";
+import { countDeliveries, listAttempts, retryDelivery } from "../../src/store/sql/queue/deliveries.ts";
 import * as subscriptions from "../../src/store/sql/catalog/subscriptions.ts";
 import { listEvents } from "../../src/store/sql/events/list.ts";
 import * as replays from "../../src/store/sql/history/replays.ts";
@@ -21,7 +16,7 @@ import { removeExpired } from "../../src/store/sql/history/retention.ts";
 import { listAttention } from "../../src/store/sql/queue/attention.ts";
 import { claimDue, claimNext, recordAndClaim } from "../../src/store/sql/queue/claim.ts";
 import { listDeliveries } from "../../src/store/sql/queue/delivery-list.ts";
-import { finishAttempts } from "../../src/store/sql/queue/finish.ts";
+import { dropAttempts, finishAttempts } from "../../src/store/sql/queue/finish.ts";
 import { releaseLeases } from "../../src/store/sql/queue/leases.ts";
 import { countBacklog, countPending } from "../../src/store/sql/queue/backlog.ts";
 import type { WriteConnection } from "../../src/store/libsql/connection.ts";
@@ -149,9 +144,9 @@ describe("query plans", () => {
         return claimDue(sql, claim);
       },
     ],
-    ["a claim of the next one", (sql) => claimNext(sql, [[1, 1]], 9, 1)],
+    ["a claim of the next one", (sql) => claimNext(sql, [{ index: 0, key: [1, 1], leaseMs: 1 }], 9)],
     ["expired leases", (sql) => releaseLeases(sql, 5)],
-    ["attempts that are too many", (sql) => dropMiddleAttempts(sql, [1])],
+    ["attempts that are too many", (sql) => dropAttempts(sql, [[1, 51]])],
     ["a pause", (sql) => subscriptions.updateSubscription(sql, 1, { active: false }, 9)],
     ["a subscription's end", (sql) => subscriptions.deleteSubscription(sql, 1, 9)],
     ["another secret", (sql) => subscriptions.rotateSecret(sql, 1, { secret: "t", overlapMs: 1 }, 9)],

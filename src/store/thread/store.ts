@@ -19,7 +19,7 @@ import type {
   ClaimedSubscriptionRow,
   ClaimReply,
   Incoming,
-  RecordedLeases,
+  LeasedRows,
   WireRecordOutcome,
 } from "../sql/queue/wire.ts";
 import type {
@@ -182,22 +182,16 @@ function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions
       // The rest is sent in portions of about what was not too much.
       if (taken.length < own.length) portion = 2 * taken.length;
       for (const outcome of taken) {
-        outcomes.push(withClaims(outcome, batch[outcomes.length]!, claim));
+        outcomes.push(withClaims(outcome, batch[outcomes.length]!));
       }
     }
     return outcomes;
   }
 
-  function withClaims(
-    outcome: WireRecordOutcome,
-    { payload }: EventRecord,
-    claim: RecordClaim | undefined,
-  ): RecordOutcome {
-    if (outcome.kind !== "recorded" || outcome.leases === undefined || claim === undefined) return outcome;
+  function withClaims(outcome: WireRecordOutcome, { payload }: EventRecord): RecordOutcome {
+    if (outcome.kind !== "recorded" || outcome.leases === undefined) return outcome;
     const { leases, ...recorded } = outcome;
-    const { rowid: eventId, timestampedMs } = recorded;
-    const event = { eventId, action: claim.action, payload, timestampedMs };
-    return { ...recorded, claims: recordedClaims(leases, event, claimed) };
+    return { ...recorded, claims: claimsOf(leases, [payload], claimed) };
   }
 
   return {
@@ -215,13 +209,14 @@ function deliveryQueue(queue: ThreadCalls["queue"], claimed: ClaimedSubscription
     const { value, payloads } = await queue.finish(1, () => ({ ...result, nowMs, options }));
     if (value.kind !== "stored" || value.claimed === undefined) return value;
     const { claimed: reply, ...outcome } = value;
-    const [next] = claimAnswer(reply, payloads, claimed).claims;
+    const [next] = claimsOf(reply, payloads, claimed);
     return next === undefined ? outcome : { ...outcome, next };
   }
 
   async function answer(asked: Promise<WriteReply<ClaimReply>>): Promise<ClaimAnswer> {
     const { value, payloads } = await asked;
-    return claimAnswer(value, payloads, claimed);
+    const { rows, subscriptions, ...answered } = value;
+    return { ...answered, claims: claimsOf({ rows, subscriptions }, payloads, claimed) };
   }
 
   return {
@@ -273,26 +268,14 @@ class ClaimedSubscriptions {
   }
 }
 
-/** Makes the claims of deliveries that were leased with their event, for their first attempts. */
-function recordedClaims(
-  { claimId, subscriptions, deliveries }: RecordedLeases,
-  event: ClaimedEvent,
-  subscriptionsOf: ClaimedSubscriptions,
-): readonly Claim[] {
-  const byId = subscriptionsOf.read(subscriptions);
-  return deliveries.map(({ deliveryId, subscriptionId }) => {
-    return { deliveryId, claimId, attempt: 1, failures: 0, event, subscription: byId.get(subscriptionId)! };
-  });
-}
-
-function claimAnswer(
-  { rows, nextDueAtMs, limitedTiers, ...reply }: ClaimReply,
+function claimsOf(
+  { rows, subscriptions: ofRows }: LeasedRows,
   payloads: readonly Uint8Array[],
   subscriptionsOf: ClaimedSubscriptions,
-): ClaimAnswer {
-  const subscriptions = subscriptionsOf.read(reply.subscriptions);
+): readonly Claim[] {
+  const subscriptions = subscriptionsOf.read(ofRows);
   const events = new Map<number, ClaimedEvent>();
-  const claims = rows.map((row): Claim => {
+  return rows.map((row) => {
     const { deliveryId, claimId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
     let event = events.get(eventId);
     if (event === undefined) {
@@ -304,7 +287,6 @@ function claimAnswer(
     const subscription = subscriptions.get(subscriptionId)!;
     return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
   });
-  return { claims, nextDueAtMs, limitedTiers };
 }
 
 /** @param signal ends it before the next part; rejects with its reason */

@@ -24,7 +24,7 @@ export function claimSuite(open: OpenStore): void {
     nowMs = NOW,
   ) =>
     on.events.record(events, nowMs, {
-      claim: { action: "user.created", subscriptions, leaseMs: 60_000 },
+      claim: { subscriptions, leaseMs: 60_000 },
     });
 
   it("answers one event for all its deliveries, and a payload of no bytes", async () => {

@@ -1,7 +1,7 @@
 import type { EventBounds, ExpiredRange, RemovedEvents } from "../../events.ts";
 import { deleteEvents } from "../events/counts.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
-import { STORED_AT_EACH_END } from "../queue/deliveries.ts";
+import { STORED_AT_EACH_END } from "../queue/finish.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
 import { firstWithin } from "../operation.ts";
 import { type Sql, walkedBy } from "../sql.ts";

@@ -9,14 +9,7 @@ import { firstWithin, type Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
 import type { OrderKey } from "./key-order.ts";
-import type {
-  ClaimedRow,
-  ClaimedSubscriptionRow,
-  ClaimReply,
-  EventBatch,
-  RecordedLeases,
-  WireRecordOutcome,
-} from "./wire.ts";
+import type { ClaimedRow, ClaimReply, EventBatch, LeasedRows, WireRecordOutcome } from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
@@ -52,38 +45,62 @@ export async function claimForConsumers(work: Work, call: ConsumerRequest): Prom
 /** So many bytes of payloads may be leased by a transaction that stores results. */
 const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
 
+/** What a result wants besides: the next delivery of its order, see `AttemptResult.nextLeaseMs`. */
+export interface WantedNext {
+  /** Which of the results it is. */
+  readonly index: number;
+  readonly key: OrderKey;
+  readonly leaseMs: number;
+}
+
 /**
  * Leases what is due of these keys, for whoever has stored the results before.
- * @param keys each once
- * @returns each delivery by itself, as they go to the results
+ * @param wanted each key once
+ * @returns each delivery by itself, with a result of its subscription, which has capacity for it
  */
 export async function claimNext(
   work: Work,
-  keys: readonly OrderKey[],
+  wanted: readonly WantedNext[],
   nowMs: number,
-  leaseMs: number,
-): Promise<readonly ClaimReply[]> {
-  const due = await work.rows<DueRow>(
-    `SELECT ${DUE_ROW} FROM list(?2: subscription bigint, key bigint) AS p CROSS JOIN subscription AS s ON s.rowid = p.subscription
-      CROSS JOIN delivery AS d INDEXED BY delivery_key
-        ON d.subscription_id = s.rowid AND d.key = p.key AND d.state IN ${UNFINISHED_STATES}
-      ${JOIN_EVENT}
-      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
-        AND ${IS_SENT_TO} AND ${WAIT_END} <= ?1`,
-    nowMs,
-    keys.filter(([subscription]) => work.owns(subscription)),
-  );
-  const rows = withinBytes(due, MAX_NEXT_BYTES);
-  const claimId = await lease(work, rows, nowMs, leaseMs);
+): Promise<ReadonlyMap<number, LeasedRows>> {
+  const next = new Map<number, LeasedRows>();
+  const [first] = wanted;
+  if (first === undefined) return next;
+  const keys = wanted.map(({ key }) => key);
+  const due = withinBytes(await loadSendable(work, OF_KEYS, keys, nowMs), MAX_NEXT_BYTES);
+  const claimId = await lease(work, due, nowMs, first.leaseMs);
+  const results = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
   const subscriptions = new Map<number, string>();
-  for (const id of new Set(rows.map(({ subscriptionId }) => subscriptionId))) {
-    subscriptions.set(id, await findSendable(work, id));
+  for (const row of await claimedRows(work, due, () => claimId)) {
+    const { subscriptionId: id } = row;
+    const own = subscriptions.get(id) ?? (await findSendable(work, id));
+    subscriptions.set(id, own);
+    next.set(results.get(id)!.pop()!.index, { rows: [row], subscriptions: own });
   }
-  const claimed = await claimedRows(work, rows, () => claimId);
-  return claimed.map((row): ClaimReply => {
-    const own = subscriptions.get(row.subscriptionId)!;
-    return { rows: [row], subscriptions: own, nextDueAtMs: undefined, limitedTiers: [] };
-  });
+  return next;
+}
+
+/** SQL of the deliveries `d` of keys, and of events, each with its subscription `s`. */
+const OF_KEYS = `list(?2: subscription bigint, key bigint) AS p CROSS JOIN subscription AS s ON s.rowid = p.subscription
+  CROSS JOIN delivery AS d INDEXED BY delivery_key
+    ON d.subscription_id = s.rowid AND d.key = p.key AND d.state IN ${UNFINISHED_STATES}`;
+const OF_EVENTS = `list(?2: subscription bigint, event bigint) AS p CROSS JOIN subscription AS s ON s.rowid = p.subscription
+  CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = p.event AND d.subscription_id = s.rowid`;
+
+/** Reads those of the deliveries that evreg may send now. In an order these are not behind others of their key. */
+async function loadSendable(
+  work: Work,
+  from: string,
+  wanted: readonly (readonly [subscriptionId: number, keyOrEvent: number])[],
+  nowMs: number,
+): Promise<readonly DueRow[]> {
+  return await work.rows<DueRow>(
+    `SELECT ${DUE_ROW} FROM ${from} ${JOIN_EVENT}
+      WHERE d.state = ${DELIVERY_STATE.pending} AND d.due_ms <= ?1 AND NOT ${LEASE_OF("d")}
+        AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND ${WAIT_END} <= ?1`,
+    nowMs,
+    wanted.filter(([subscription]) => work.owns(subscription)),
+  );
 }
 
 interface DueQuery {
@@ -127,11 +144,15 @@ async function claimedRows(
   for (const [eventId, payload] of await readPayloads(work, rows)) {
     if (payload !== null) places.set(eventId, work.payloads.push(payload) - 1);
   }
-  return rows.map(
-    ({ payloadBytes: _bytes, actionId: _action, checksum: _checksum, ...row }, index): ClaimedRow => {
-      return { ...row, claimId: claimIdOf(rows[index]!), payload: places.get(row.eventId) ?? null };
-    },
-  );
+  return rows.map((row) => claimedRow(row, claimIdOf(row), places.get(row.eventId) ?? null));
+}
+
+function claimedRow(
+  { payloadBytes: _bytes, actionId: _action, checksum: _checksum, ...row }: DueRow,
+  claimId: number,
+  payload: number | null,
+): ClaimedRow {
+  return { ...row, claimId, payload };
 }
 
 /** Reads the active subscriptions with capacity and pending deliveries; others cost nothing. */
@@ -178,14 +199,6 @@ type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
 const SUBSCRIPTION_ROW = `s.rowid AS subscriptionId, s.application, s.subscription AS name, s.handler, s.max_retries AS maxRetries,
   k.secret, k.previous_secret AS previousSecret, k.previous_until_ms AS previousUntilMs, k.bearer, k.bearer_token AS bearerToken,
   s.settings`;
-
-/** SQL that follows `SELECT`: the subscriptions whose rowids are in the JSON `?1`. */
-const REQUESTED_SUBSCRIPTIONS = `FROM list(?1: id bigint) AS requested
-      CROSS JOIN subscription AS s ON s.rowid = requested.id
-      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
-
-/** SQL that says whether evreg sends to the subscription `s`. */
-const IS_SENT_TO = "s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push'";
 
 const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
   d.event_id AS eventId, ${PAYLOAD_COLUMNS}, coalesce(e.timestamped_ms, 0) AS timestampedMs,
@@ -266,76 +279,45 @@ export async function findSendable(sql: Sql, id: number): Promise<string> {
 
 async function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): Promise<string> {
   if (ids.size === 0) return "[]";
-  const rows = await sql.rows(`SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}`, [...ids]);
+  const rows = await sql.rows(
+    `SELECT ${SUBSCRIPTION_ROW} FROM list(?1: id bigint) AS requested
+      CROSS JOIN subscription AS s ON s.rowid = requested.id
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,
+    [...ids],
+  );
   return JSON.stringify(rows);
 }
 
-/** A delivery that a call claims with its event. */
-type WantedLease = readonly [eventId: number, subscriptionId: number];
-
-/** Records events, and leases the deliveries that their calls claim, so that no claim has to look for them. */
+/**
+ * Records events, and leases the deliveries that their calls claim, so that no claim has to look for them. It leases none behind
+ * others of their key, and leaves those of subscriptions that wait due for claims.
+ */
 export async function recordAndClaim(
   work: Work,
   batches: readonly EventBatch[],
 ): Promise<readonly (readonly WireRecordOutcome[])[]> {
   const { outcomes, alike } = await recordEvents(work, batches, work.bytes, EVENT_LIMITS.atomicDeliveries);
   await countPublished(work, alike);
-  const wanted: WantedLease[] = [];
+  const wanted: [subscriptionId: number, eventId: number][] = [];
   let nowMs = -Infinity;
   let leaseMs = Infinity;
   for (const [index, { claim, events }] of batches.entries()) {
-    if (claim === undefined) continue;
-    const recorded = outcomes[index]!.findIndex(({ kind }) => kind === "recorded");
-    const outcome = outcomes[index]![recorded];
-    if (outcome?.kind !== "recorded" || outcome.deliveries === 0) continue;
-    for (const subscriptionId of claim.subscriptions.filter(work.owns)) {
-      wanted.push([outcome.rowid, subscriptionId]);
-    }
-    nowMs = Math.max(nowMs, events[recorded]!.nowMs);
+    nowMs = events.reduce((latest, event) => Math.max(latest, event.nowMs), nowMs);
+    const recorded = outcomes[index]!.find(({ kind }) => kind === "recorded");
+    if (claim === undefined || recorded?.kind !== "recorded" || recorded.deliveries === 0) continue;
+    for (const subscription of claim.subscriptions) wanted.push([subscription, recorded.rowid]);
     leaseMs = Math.min(leaseMs, claim.leaseMs);
   }
   if (wanted.length === 0) return outcomes;
-  const leased = await leaseRecorded(work, wanted, nowMs, leaseMs);
+  const due = await loadSendable(work, OF_EVENTS, wanted, nowMs);
+  const claimId = await lease(work, due, nowMs, leaseMs);
+  const subscriptions = await readSubscriptions(work, new Set(due.map((row) => row.subscriptionId)));
+  const byEvent = Map.groupBy(due, ({ eventId }) => eventId);
   return outcomes.map((ofCall) =>
     ofCall.map((outcome) => {
-      const leases = outcome.kind === "recorded" ? leased.get(outcome.rowid) : undefined;
-      return leases === undefined ? outcome : { ...outcome, leases };
+      const own = outcome.kind === "recorded" ? byEvent.get(outcome.rowid) : undefined;
+      if (own === undefined) return outcome;
+      return { ...outcome, leases: { rows: own.map((row) => claimedRow(row, claimId, 0)), subscriptions } };
     }),
   );
-}
-
-/**
- * Leases deliveries that were just recorded. It leases none behind others of their key, and leaves those of subscriptions that
- * wait due for claims.
- * @returns by event
- */
-async function leaseRecorded(
-  sql: Sql,
-  wanted: readonly WantedLease[],
-  nowMs: number,
-  leaseMs: number,
-): Promise<ReadonlyMap<number, RecordedLeases>> {
-  const subscriptions = await sql.rows<ClaimedSubscriptionRow>(
-    `SELECT ${SUBSCRIPTION_ROW} ${REQUESTED_SUBSCRIPTIONS}
-      WHERE ${IS_SENT_TO} AND ${WAIT_END} <= ?2`,
-    [...new Set(wanted.map(([, subscriptionId]) => subscriptionId))],
-    nowMs,
-  );
-  const open = new Set(subscriptions.map(({ subscriptionId }) => subscriptionId));
-  const deliveries = await sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
-    `SELECT d.event_id AS eventId, d.rowid AS deliveryId, d.subscription_id AS subscriptionId
-      FROM list(?: event bigint, subscription bigint) AS wanted
-      CROSS JOIN delivery AS d INDEXED BY delivery_event
-        ON d.event_id = wanted.event AND d.subscription_id = wanted.subscription AND d.due_ms IS NOT NULL`,
-    wanted.filter(([, subscriptionId]) => open.has(subscriptionId)),
-  );
-  const shared = {
-    claimId: await lease(sql, deliveries, nowMs, leaseMs),
-    subscriptions: JSON.stringify(subscriptions),
-  };
-  const byEvent = Map.groupBy(deliveries, ({ eventId }) => eventId);
-  const leases = [...byEvent].map(([eventId, own]): [number, RecordedLeases] => {
-    return [eventId, { ...shared, deliveries: own }];
-  });
-  return new Map(leases);
 }

@@ -174,27 +174,3 @@ function attemptOf({ response: hex, ...row }: AttemptRow): Attempt {
     refusal: isRefused ? response : null,
   };
 }
-
-/**
- * So many of a delivery's first and last attempts are stored. There are at most 21 retries, but no limit to retries by hand
- * and to attempts that were cut short.
- */
-export const STORED_AT_EACH_END = 50;
-
-/** Whether a delivery with this attempt, counted from 1, has more than are stored. */
-export function isPastLimit(attempt: number): boolean {
-  return attempt > 2 * STORED_AT_EACH_END;
-}
-
-/** Deletes what is between the first and the last attempts of these deliveries; call it after each that `isPastLimit`. */
-export async function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): Promise<void> {
-  await sql.run(
-    `DELETE FROM attempt WHERE (delivery_id, attempt) IN (
-        SELECT a.delivery_id, a.attempt FROM list(?1: id bigint) AS g
-        CROSS JOIN delivery AS d ON d.rowid = g.id
-        CROSS JOIN attempt AS a ON a.delivery_id = d.rowid
-        WHERE a.attempt > ?2 AND a.attempt <= d.attempt - ?2)`,
-    deliveryIds,
-    STORED_AT_EACH_END,
-  );
-}

@@ -10,11 +10,10 @@ import {
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats.ts";
 import type { Sql } from "../sql.ts";
-import { dropMiddleAttempts, isPastLimit } from "./deliveries.ts";
-import { claimNext } from "./claim.ts";
+import { claimNext, type WantedNext } from "./claim.ts";
 import { DELIVERY_STATE, settingOf } from "./delivery-state.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
-import type { ClaimedRow, ClaimReply, FinishedRow, FinishReply } from "./wire.ts";
+import type { FinishedRow, FinishReply } from "./wire.ts";
 import type { Work } from "../operation.ts";
 
 /**
@@ -69,7 +68,7 @@ export async function finishAttempts(
   const released = await releaseKeys(work, writes.keys, nowMs);
   const { failed, blocked } = writes;
   await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
-  const next = await leaseNext(work, writes.wanted, nowMs);
+  const next = await claimNext(work, writes.wanted, nowMs);
   for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
   if (released <= next.size) return outcomes;
   // The first result that was stored says for all that more is due.
@@ -77,31 +76,6 @@ export async function finishAttempts(
   const outcome = outcomes[first];
   if (outcome?.kind === "stored") outcomes[first] = { ...outcome, isNextDue: true };
   return outcomes;
-}
-
-/** A result that came with a wish for what comes next in its order. */
-interface WantedNext {
-  readonly index: number;
-  readonly key: OrderKey;
-  readonly leaseMs: number;
-}
-
-/** @returns what was leased, each with a result of its subscription, which has capacity for it */
-async function leaseNext(
-  work: Work,
-  wanted: readonly WantedNext[],
-  nowMs: number,
-): Promise<ReadonlyMap<number, ClaimReply>> {
-  const [first] = wanted;
-  if (first === undefined) return new Map();
-  const keys = wanted.map(({ key }) => key);
-  const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
-  return new Map(
-    (await claimNext(work, keys, nowMs, first.leaseMs)).map((reply) => {
-      const [{ subscriptionId }] = reply.rows as [ClaimedRow];
-      return [bySubscription.get(subscriptionId)!.pop()!.index, reply];
-    }),
-  );
 }
 
 interface LeasedDelivery extends AttemptedDelivery {
@@ -192,8 +166,8 @@ class FinishWrites {
   readonly failed: number[] = [];
   /** Rowids of those of `moved` that their subscriptions block for from now on. */
   readonly blocked: number[] = [];
-  /** Rowids of deliveries that have more attempts than are stored. */
-  readonly long: number[] = [];
+  /** Attempts that are not stored any longer, by delivery and number. */
+  readonly dropped: (readonly [id: number, attempt: number])[] = [];
   /** The keys of which something has ended, or goes on waiting. */
   readonly keys: OrderKey[] = [];
   readonly wanted: WantedNext[] = [];
@@ -247,8 +221,14 @@ function collect(
     // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
     text === undefined ? null : Buffer.from(text.toWellFormed()).toString("hex"),
   ]);
-  if (isPastLimit(attempt)) writes.long.push(id);
+  if (attempt > 2 * STORED_AT_EACH_END) writes.dropped.push([id, attempt - STORED_AT_EACH_END]);
 }
+
+/**
+ * So many of a delivery's first and last attempts are stored. There are at most 21 retries, but no limit to retries by hand
+ * and to attempts that were cut short.
+ */
+export const STORED_AT_EACH_END = 50;
 
 /**
  * Whether it is a first attempt that delivered, with nothing to be stored but a text and what its delivery has columns for. A row
@@ -267,7 +247,7 @@ function rounded(durationMs: number | undefined): number | null {
 }
 
 async function writeChanges(sql: Sql, writes: FinishWrites): Promise<void> {
-  const { ended, moved, attempts, long } = writes;
+  const { ended, moved, attempts, dropped } = writes;
   if (ended.length > 0) {
     await sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", ended);
   }
@@ -288,5 +268,15 @@ async function writeChanges(sql: Sql, writes: FinishWrites): Promise<void> {
       moved,
     );
   }
-  if (long.length > 0) await dropMiddleAttempts(sql, long);
+  if (dropped.length > 0) await dropAttempts(sql, dropped);
+}
+
+export async function dropAttempts(
+  sql: Sql,
+  attempts: readonly (readonly [deliveryId: number, attempt: number])[],
+): Promise<void> {
+  await sql.run(
+    "DELETE FROM attempt WHERE (delivery_id, attempt) IN (SELECT id, attempt FROM list(?: id bigint, attempt bigint) AS dropped)",
+    attempts,
+  );
 }

@@ -22,24 +22,23 @@ export interface Incoming extends EventCandidate {
   readonly offset: number;
 }
 
-/** Deliveries of one event that were leased as they were made. */
-export interface RecordedLeases {
-  readonly claimId: number;
-  /** The subscriptions of these leases and of others, as in `ClaimReply`. */
+/** Claims as they cross the thread. */
+export interface LeasedRows {
+  readonly rows: readonly ClaimedRow[];
+  /** The `ClaimedSubscriptionRow`s of all of them, as JSON; it may have more. */
   readonly subscriptions: string;
-  readonly deliveries: readonly { readonly deliveryId: number; readonly subscriptionId: number }[];
 }
 
 export type WireRecordOutcome =
   | Exclude<RecordDecision, { kind: "recorded" }>
-  | (RecordDecision & { readonly kind: "recorded"; readonly leases?: RecordedLeases });
+  | (RecordDecision & {
+      readonly kind: "recorded";
+      /** Deliveries of the event that were leased as they were made. The one payload is the event's, which the caller has. */
+      readonly leases?: LeasedRows;
+    });
 
 /** An answer with claims as it crosses the thread. */
-export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
-  readonly rows: readonly ClaimedRow[];
-  /** The `ClaimedSubscriptionRow`s of all of them, as JSON. */
-  readonly subscriptions: string;
-}
+export interface ClaimReply extends LeasedRows, Omit<ClaimAnswer, "claims"> {}
 
 export interface ClaimedRow extends Required<Omit<Claim, "event" | "subscription" | "isFromReplay">> {
   readonly subscriptionId: number;
@@ -65,4 +64,4 @@ export interface FinishedRow extends AttemptResult {
 }
 
 /** What became of a result, with what comes next in its order if that was leased. */
-export type FinishReply = FinishOutcome & { readonly claimed?: ClaimReply };
+export type FinishReply = FinishOutcome & { readonly claimed?: LeasedRows };
