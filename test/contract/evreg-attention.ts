@@ -4,7 +4,9 @@ import type { NewSubscription } from "../../src/domain/subscription.ts";
 import type { AttemptResult } from "../../src/store/queue.ts";
 import { MAX_MISSED } from "../../src/store/sql/queue/attention.ts";
 import {
+  claimDue,
   endDue,
+  finishNow,
   makeAny,
   newAction,
   newEvent,
@@ -138,10 +140,11 @@ export function attentionContract(open: OpenEvreg): void {
     it("has the gravest first, and what is slowed behind what fails", async () => {
       await one("slowed");
       await event();
+      await event();
       const slowUntilMs = under.clock.now() + 60_000;
-      await fail({ slowUntilMs });
-      await under.evreg.deliveries.retry(1);
-      await endDue(under, "delivered", { statusCode: 200 });
+      const [first, second] = await claimDue(under);
+      await finishNow(under, first!, "failed", { statusCode: 500, slowUntilMs });
+      await finishNow(under, second!, "delivered", { statusCode: 200 });
       const slowed = ["slowed", "slowed", "2026-01-01T00:01:00.000Z"];
       expect(await entries()).toEqual([slowed]);
       for (const action of ["earlier", "later"]) {
