@@ -29,9 +29,6 @@ export const loadMigrations = () => import("../store/libsql/open.ts");
 /** Looks through a data file that nobody has open, such as a backup. */
 export const loadFileChecks = () => import("../store/libsql/file-task.ts");
 
-/** Says what to type where the data are damaged or gone. */
-export const loadRestoreAdvice = () => import("../store/libsql/files/data-folder.ts");
-
 /** Puts a backup into a data folder that nobody has open. */
 export const loadRestore = () => import("../store/libsql/files/restore.ts");
 

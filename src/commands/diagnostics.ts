@@ -4,9 +4,11 @@ import { choiceFlag, definedOnly, numberFlag, rangeFlags, textFlag } from "../cl
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscriptions/name.ts";
 import { withTarget } from "../cli/target/next-command.ts";
+import type { Target } from "../cli/target/target.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import { type Column, ID_COLUMN } from "../cli/io/table.ts";
-import type { Finding, Node } from "../domain/operations.ts";
+import { EvregError, type EvregErrorCode } from "../domain/error.ts";
+import { type Finding, fine, type Node, problem, warning } from "../domain/operations.ts";
 import {
   type ActionFigures,
   STATS_BREAKDOWNS,
@@ -24,21 +26,56 @@ import type { ListView } from "../cli/views/view.ts";
 export class Doctor extends TargetCommand {
   static override summary = "Check everything, and say what is wrong and what to do about it.";
   static override description =
-    "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
+    "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
   static override examples = examples("evreg doctor", {
     "In a script": "evreg doctor --json | jq '.data[] | select(.remedy)'",
     "Whether all of the data can be read": "evreg backup",
   });
   async run(): Promise<number> {
     const { flags } = await this.parse(Doctor);
-    const { diagnose } = await import("../cli/diagnose.ts");
-    const data = await diagnose(flags, this.config.version);
+    const data = await this.withTarget(flags, (_, target) => diagnose(target, this.config.version)).catch(
+      (error: unknown) => [refusalOf(error)],
+    );
     const count = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
     const meta = { warnings: count("warning"), problems: count("problem") };
     await this.outputFor(flags).text({ data, meta }, (width) => findingLines(data, width));
     return meta.problems > 0 ? EXIT.failed : EXIT.done;
   }
 }
+
+/** What a server says of itself, and how it looks from here; where none runs, what the data say. */
+export async function diagnose(
+  { evreg, kind, location }: Target,
+  version: string,
+): Promise<readonly Finding[]> {
+  const { data } = await evreg.doctor();
+  if (kind === "local") return data;
+  const { data: health } = await evreg.health();
+  return [fine("reach", `The server at ${location} answers.`), versions(health.version, version), ...data];
+}
+
+function versions(server: string, here: string): Finding {
+  if (server === here) return fine("versions", `The server and this command are evreg ${here}.`);
+  return warning(
+    "versions",
+    `The server is evreg ${server}, and this command is evreg ${here}.`,
+    "Use the same version on both: what one knows the other may not.",
+  );
+}
+
+/** Why nothing could be asked. What is wrong with the command line itself is thrown. */
+function refusalOf(error: unknown): Finding {
+  if (!(error instanceof EvregError) || error.code === "usage") throw error;
+  const { [error.code]: remedy = "Do what it says, and ask again." } = REMEDIES;
+  return problem("reach", error.message, remedy);
+}
+
+const REMEDIES: Partial<Record<EvregErrorCode, string>> = {
+  unauthorized: "Name a token with --token-file, or set EVREG_TOKEN.",
+  forbidden: "Use a token with the scope admin for all applications.",
+  unreachable: "Start the server, or name the right one with --url.",
+  conflict: "End that process, or ask again when it has ended.",
+};
 
 export class AttentionList extends TargetCommand {
   static override summary = "Show what of the subscriptions needs a person, the gravest first.";

@@ -49,7 +49,7 @@ export async function diagnose(
       : databaseFindings(...(await Promise.all([database.inspect(), database.nodes()])), nowMs);
   const environment = inspect();
   const data = [
-    ...(environment.serves ? [serverFinding(health)] : []),
+    ...(environment.serves ? [serverFinding(health)] : database === undefined ? [NO_SERVER] : []),
     ...environment.findings,
     ...ofDatabase,
     ...findingsOf({
@@ -64,6 +64,12 @@ export async function diagnose(
   ];
   return { data, meta: { time: toIso(nowMs) } };
 }
+
+const NO_SERVER = warning(
+  "server",
+  "No server runs on these data: nothing is delivered.",
+  "Start one with `evreg serve`.",
+);
 
 function serverFinding({ status, reason, version, engine }: Health): Finding {
   if (status === "ok") return fine("server", `evreg ${version} stores and delivers.`);

@@ -41,7 +41,7 @@ test("every command reports a damaged log, and it is given up only on request", 
     [`events ${here}`, 1, undefined, damaged],
     [`migrate ${here}`, 1, undefined, damaged],
     [`backup copy ${here}`, 1, undefined, damaged],
-    [`doctor ${here}`, 1, /problem +data +.*is damaged/],
+    [`doctor ${here}`, 1, /problem +reach +.*is damaged/],
     [`migrate --accept-loss ${here}`, 0, undefined, /Warning: The data go on without/],
   ]);
   const { data: tokens } = await json<readonly unknown[]>(`tokens ${here}`);

@@ -39,7 +39,7 @@ test("a move says what is done, what to do next, and how long it took", async ()
   ];
   const finished = /^Finished +yes\n(?:.*\n)*Copied now +\d$/m;
   const next = /Stop the server, and run: evreg move --from FOLDER --to postgres:\/\/postgres@/;
-  const lost = /^(?!.*0 bytes).*^problem +data +The data of the folder .* were moved into a database/ms;
+  const lost = /^(?!.*0 bytes).*^problem +reach +The data of the folder .* were moved into a database/ms;
   const kept = /"to":"back",.*"events":0,.*"finished":true,"kept":"moved_evreg_/;
   const outcomes = await expectEach([
     ["backup first.db --data data", 0],

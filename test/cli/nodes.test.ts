@@ -120,7 +120,7 @@ test("the log of those that go on says which node is dead, and the folder of one
   expect(stderr).toMatch(new RegExp(dead));
   // The folder of one that has stopped says where its data are.
   const away =
-    /^(?!.*0 bytes).*^problem +data +The server of the data folder .* in the database 127\.0\.0\.1:/ms;
+    /^(?!.*0 bytes).*^problem +reach +The server of the data folder .* in the database 127\.0\.0\.1:/ms;
   await expectEach([
     ["nodes --data survivor", 0, new RegExp(String.raw`gone .*\(${killed.child.pid}\)`), undefined, { env }],
     ["doctor --data survivor", 1, away],
@@ -135,7 +135,7 @@ test("commands that only read make nothing in a database that is empty, and say 
   const env = { EVREG_DATABASE_URL: cluster.url(empty) };
   await expectEach([["nodes --data none", 3, "", /holds no data of evreg yet/, { env }]]);
   const [finding] = await findings(env);
-  expect(finding).toMatchObject({ status: "warning", found: expect.stringContaining("holds no data") });
+  expect(finding).toMatchObject({ status: "problem", found: expect.stringContaining("holds no data") });
   expect(await cluster.query("SELECT FROM pg_namespace WHERE nspname = 'evreg'", empty)).toEqual([]);
 });
 

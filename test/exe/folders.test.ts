@@ -130,7 +130,7 @@ test.skipIf(!isRoot)("where no folder is suitable, the message says why and what
   expect(await runWith({ EVREG_CACHE_DIR: folderOf("other") })).toMatchObject({ code: 0 });
   const doctor = await alone.run(`doctor --data ${alone.data}`, { EVREG_CACHE_DIR: named });
   expect(doctor).toMatchObject({ code: 1, stderr: "" });
-  expect(doctor.stdout).toMatch(/^problem +data +.*cannot be opened: .*set EVREG_CACHE_DIR/m);
+  expect(doctor.stdout).toMatch(/^problem +reach +.*cannot be opened: .*set EVREG_CACHE_DIR/m);
   const nowhere = await runWith({ EVREG_CACHE_DIR: "/proc/evreg" });
   expect(nowhere.stderr).toContain("/proc/evreg: ENOENT");
   // What needs no data file goes on.

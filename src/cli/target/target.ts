@@ -30,24 +30,21 @@ export interface TargetNeeds {
   readonly serverFor?: string | undefined;
 }
 
-/** A data folder that no server runs on, with the configuration that names it. */
-export interface FolderTarget {
-  readonly kind: "folder";
-  readonly config: Config;
-  /** Whether a flag, the environment or a file names the folder, and it is not the default one. */
-  readonly isNamed: boolean;
-}
-
 /**
  * Where a command acts, first match: `--url`, `EVREG_URL`, `remote.url` of the configuration, the server running on the
  * data folder, the data folder itself. `--data` on the command line goes before an address that only the environment or the
  * configuration names. A server on the data folder gets the token that was typed, else that of the environment if it is not
  * for another address, else the folder's own, else one in the configuration file.
  */
-export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
+export async function openTarget(
+  { "token-file": file, ...flags }: TargetFlags,
+  needs: TargetNeeds,
+): Promise<Target> {
   const { command, version } = needs;
-  const { loaded, askForServer } = await readTarget(flags);
-  const server = await askForServer();
+  // Read once: it may come from stdin.
+  const typed: TargetFlags = file === undefined ? flags : { ...flags, token: await readToken(file) };
+  const loaded = await readSettings({ ...typed });
+  const server = await serverFor(typed, loaded);
   if (server !== undefined) return server;
   const { config } = loaded;
   const { url: database } = config.database;
@@ -68,7 +65,7 @@ export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promis
   } catch (error) {
     if (!(error instanceof EvregError) || error.code !== "conflict") throw error;
     // A server may have taken the folder meanwhile, and can be asked then.
-    const now = await askForServer();
+    const now = await serverFor(typed, loaded);
     if (now === undefined) throw error;
     return now;
   }
@@ -82,20 +79,6 @@ export function mustBeInFolder({ database }: Pick<Config, "database">, instead: 
   if (database.url === undefined) return;
   const message = `The data are in a PostgreSQL database (database.url), and this command is for data files. ${instead}`;
   throw new EvregError("usage", message);
-}
-
-/** Finds the target without opening a data folder. */
-export async function findTarget(flags: TargetFlags): Promise<Target | FolderTarget> {
-  const { loaded, askForServer } = await readTarget(flags);
-  const server = await askForServer();
-  return server ?? { kind: "folder", config: loaded.config, isNamed: loaded.places.has("data") };
-}
-
-/** Reads what a command is to go by, once: a token may come from stdin. Its server may be looked for again. */
-async function readTarget({ "token-file": file, ...flags }: TargetFlags) {
-  const typed: TargetFlags = file === undefined ? flags : { ...flags, token: await readToken(file) };
-  const loaded = await readSettings({ ...typed });
-  return { loaded, askForServer: () => serverFor(typed, loaded) };
 }
 
 /**
@@ -140,7 +123,7 @@ async function connectTo(
 }
 
 /** Data that have tokens are for a server that asks for them: a restore brings tokens into a folder without a token file. */
-export async function lookForTokens(evreg: Evreg, data: string): Promise<void> {
+async function lookForTokens(evreg: Evreg, data: string): Promise<void> {
   if (tokenFileOf(data) !== undefined) return;
   const { data: tokens } = await evreg.tokens.list();
   if (tokens.length > 0) setForDevelopment(false);

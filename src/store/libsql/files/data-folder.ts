@@ -328,7 +328,7 @@ export function lastMovedFile(folder: string): string | undefined {
  * Refuses to make data in a folder where they are still arriving, or were moved away from.
  * @throws EvregError `unavailable` with what to do
  */
-export function mustNotBeMoved(folder: string): void {
+function mustNotBeMoved(folder: string): void {
   const names = readdirSync(folder);
   if (names.includes(`${DATA_FILE}.arriving`)) {
     const message = `A move of data into the folder ${folder} has not ended. Run \`evreg move\` again, from where they come to ${shellWord(folder)}: it goes on where it was. To give it up, remove ${arrivingFile(folder)} and what is beside it under that name.`;
