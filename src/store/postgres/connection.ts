@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { Client, type CustomTypesConfig, type QueryResult, type QueryResultRow } from "pg";
+import { type CustomTypesConfig, Pool, type PoolClient, type QueryResult, type QueryResultRow } from "pg";
 import { joinPieces } from "../../json/raw-json.ts";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
 import { checkText, EngineFailure, isList, type Sql, type SqlValue } from "../sql/sql.ts";
@@ -71,78 +71,70 @@ export class DatabaseConnection {
   /** Whether statements are kept, see `DatabaseSetup`. */
   readonly prepares: boolean;
   readonly #setup: DatabaseSetup;
-  #client: Client | undefined;
-  #opening: Promise<Client> | undefined;
+  readonly #pool: Pool;
 
   constructor(setup: DatabaseSetup) {
     this.prepares = new URL(setup.url).searchParams.get("prepare") !== "false";
     this.#setup = setup;
-  }
-
-  /** @throws EngineFailure when the database cannot be reached */
-  open(): Promise<Client> {
-    if (this.#client !== undefined) return Promise.resolve(this.#client);
-    // Everybody who asks meanwhile gets the same connection.
-    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
-    return this.#opening;
-  }
-
-  async #open(): Promise<Client> {
-    const client = new Client({
-      connectionString: withSslAsPostgres(this.#setup.url),
+    this.#pool = new Pool({
+      max: 1,
+      idleTimeoutMillis: 0,
+      connectionString: withSslAsPostgres(setup.url),
       types: TYPES,
       application_name: "evreg",
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
       pipeline: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      query_timeout: this.#setup.statementTimeoutMs + CONNECT_TIMEOUT_MS,
+      query_timeout: setup.statementTimeoutMs + CONNECT_TIMEOUT_MS,
     });
-    const forget = (): void => {
-      if (this.#client === client) this.#client = undefined;
-    };
-    // A connection that is lost between two queries says so here; the next query makes another one.
-    client.on("error", forget);
-    client.on("end", forget);
-    try {
-      await client.connect();
-    } catch (error) {
-      client.end().catch(() => undefined);
-      throw databaseFailure(error);
-    }
-    return (this.#client = client);
+    // A connection that is lost between two queries says so here, and one within a query by that; the next query makes another.
+    this.#pool.on("error", () => undefined);
+    this.#pool.on("connect", (client) => client.on("error", () => undefined));
   }
 
-  async rows<T extends QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> {
-    const client = await this.open();
+  /**
+   * Does `work` by the connection, which nobody else has meanwhile.
+   * @throws EngineFailure when the database cannot be reached
+   */
+  async #with<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect().catch((error: unknown) => {
+      throw databaseFailure(error);
+    });
     try {
-      return (await client.query<T>(text, [...values])).rows;
+      const result = await work(client);
+      client.release();
+      return result;
     } catch (error) {
       const failure = databaseFailure(error);
-      if (isLost(failure)) this.#drop(client);
+      if (isLost(failure)) client.release(true);
+      // Where no transaction is open, this does nothing.
+      else
+        await client.query("ROLLBACK").then(
+          () => client.release(),
+          () => client.release(true),
+        );
       throw failure;
     }
   }
 
-  async transaction<T>(begin: string, work: (client: Client) => Promise<T>): Promise<T> {
-    const client = await this.open();
+  async rows<T extends QueryResultRow>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> {
+    return await this.#with(async (client) => (await client.query<T>(text, [...values])).rows);
+  }
+
+  async transaction<T>(begin: string, work: (client: PoolClient) => Promise<T>): Promise<T> {
     const { schema = SCHEMA, statementTimeoutMs } = this.#setup;
     const settings = [
       ...SETTINGS,
       `search_path = ${schema}, pg_catalog`,
       `statement_timeout = ${statementTimeoutMs}`,
     ];
-    try {
+    return await this.#with(async (client) => {
       // What follows is sent without waiting for the answer. Were this to fail, all of that would as well.
       const begun = client.query(`${begin}; ${settings.map((one) => `SET LOCAL ${one}`).join("; ")}`);
       const [result] = await Promise.all([work(client), begun]);
       return result;
-    } catch (error) {
-      const failure = databaseFailure(error);
-      if (isLost(failure)) this.#drop(client);
-      else await client.query("ROLLBACK").catch(() => this.#drop(client));
-      throw failure;
-    }
+    });
   }
 
   /** Does `work` in a transaction, and commits that. */
@@ -154,15 +146,8 @@ export class DatabaseConnection {
     });
   }
 
-  #drop(client: Client): void {
-    if (this.#client === client) this.#client = undefined;
-    client.end().catch(() => undefined);
-  }
-
   async close(): Promise<void> {
-    const client = this.#client;
-    this.#client = undefined;
-    await client?.end().catch(() => undefined);
+    await this.#pool.end().catch(() => undefined);
   }
 }
 
@@ -194,10 +179,10 @@ function statementFor(text: string, values: readonly SqlValue[]): PreparedStatem
 }
 
 export class PostgresSql implements Sql {
-  readonly #client: Client;
+  readonly #client: PoolClient;
   readonly #prepares: boolean;
 
-  constructor(client: Client, prepares = true) {
+  constructor(client: PoolClient, prepares = true) {
     this.#client = client;
     this.#prepares = prepares;
   }
@@ -330,7 +315,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
     }
   }
 
-  async #nextTurn(client: Client): Promise<Turn> {
+  async #nextTurn(client: PoolClient): Promise<Turn> {
     const { rows } = await client.query<Turn>({
       ...(this.connection.prepares ? { name: NEXT_TURN_NAME } : {}),
       text: NEXT_TURN,
@@ -377,7 +362,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
 }
 
 /** The turn of a node that begins to take part: nothing counts its transactions yet. */
-async function firstTurn(client: Client): Promise<Turn> {
+async function firstTurn(client: PoolClient): Promise<Turn> {
   const { rows } = await client.query<Turn>(
     "SELECT 0 AS writes, version, -1 AS epoch, form FROM turn FOR UPDATE",
   );
@@ -385,7 +370,7 @@ async function firstTurn(client: Client): Promise<Turn> {
 }
 
 /** @returns the version as of the commit */
-async function commit(client: Client): Promise<number> {
+async function commit(client: PoolClient): Promise<number> {
   const [read] = await Promise.all([
     client.query<Pick<Turn, "version">>("SELECT version FROM turn"),
     client.query("COMMIT"),

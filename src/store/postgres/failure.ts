@@ -79,7 +79,7 @@ function isDatabaseError(error: unknown): error is DatabaseError {
 
 /** What the driver says of a connection that ended, in words of its own. */
 const ENDED =
-  /Connection terminated|Query read timeout|timeout expired|Client has encountered a connection error|not queryable/;
+  /Connection terminated|Query read timeout|timeout expired|timeout exceeded|Client has encountered a connection error|not queryable/;
 
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)/;
 

@@ -1,4 +1,4 @@
-import type { Client } from "pg";
+import type { PoolClient } from "pg";
 import { EvregError, messageOf } from "../../domain/error.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { DatabaseConnection, type DatabaseSetup } from "./connection.ts";
@@ -36,7 +36,7 @@ interface FoundTables {
   readonly turn: string | null;
 }
 
-async function makeIn(client: Client, name: string, needsData: boolean): Promise<void> {
+async function makeIn(client: PoolClient, name: string, needsData: boolean): Promise<void> {
   // The second of two who start at once finds what the first has made.
   await client.query(`SELECT pg_advisory_xact_lock(hashtext('${name}'))`);
   const { rows } = await client.query<FoundTables>(
@@ -78,7 +78,7 @@ async function makeIn(client: Client, name: string, needsData: boolean): Promise
  * Brings the tables to the form of this evreg under the nodes that work on them, all of which have to know it.
  * @throws EvregError `usage` where one of them does not, or no step leads there
  */
-async function upgrade(client: Client): Promise<void> {
+async function upgrade(client: PoolClient): Promise<void> {
   await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
   // From here on all who write wait, and who begins to take part.
   const { rows: turns } = await client.query<{ form: number }>("SELECT form FROM turn FOR UPDATE");
@@ -124,7 +124,7 @@ export const LAST_MOVED = `(SELECT max(nspname)::text FROM pg_namespace WHERE st
  * Refuses to make tables in a database where data are still arriving, or were moved away from.
  * @throws EvregError `unavailable` with what to do
  */
-async function mustNotBeMoved(client: Client): Promise<void> {
+async function mustNotBeMoved(client: PoolClient): Promise<void> {
   const { rows } = await client.query<Record<"arriving" | "moved", string | null>>(
     `SELECT to_regnamespace('${ARRIVING}')::text AS arriving, ${LAST_MOVED} AS moved`,
   );
