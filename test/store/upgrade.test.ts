@@ -175,6 +175,28 @@ it("A file has the current schemas of evreg's own events once it is open, and ke
   expect(fileSql(file(), revisions)).toEqual([{ revision: 1 }, { revision: 2 }]);
 });
 
+it("Since when a subscription of form 21 is paused or deactivated is known afterwards", async () => {
+  const subscriptions = ["NULL", "'gone'"].map(
+    (
+      reason,
+      at,
+    ) => `INSERT INTO subscription (application, subscription, action, handler, active, disabled_reason, created_ms, max_retries,
+        last_failure_ms)
+      VALUES ('x', 's${at}', 'a', 'https://h.example/', 0, ${reason}, 1, 0, 40)`,
+  );
+  const changes = [
+    [20, "active"],
+    [30, "handler"],
+  ].map(
+    ([ms, member]) => `INSERT INTO audit (changed_ms, change, record_id, name, by_name, members)
+      VALUES (${ms}, 'subscription.updated', 1, 'x/s0#a', 'ada', '[{"member":"${member}"}]')`,
+  );
+  writeOlderFile(file(), 21, ONE_ACTION, ONE_REVISION, ...subscriptions, ...changes);
+  await (await open()).close();
+  const since = fileSql(file(), "SELECT inactive_since_ms AS ms FROM subscription ORDER BY rowid");
+  expect(since).toEqual([{ ms: 20 }, { ms: 40 }]);
+});
+
 it("A file of another old form is refused, with the version that brings it on", async () => {
   writeOlderFile(file(), 21, "PRAGMA user_version = 15");
   const before = readFileSync(file());

@@ -109,7 +109,7 @@ CREATE TABLE event_count (
 -- are set. order_key is apart from them, as it decides which deliveries may be claimed: a JSON Pointer, empty for one order of
 -- all deliveries, NULL for none. No attempt starts before slowed_until_ms.
 -- failing_since_ms, last_failure_ms, failing_total_ms: since the last success, when the first attempt failed, and the last, and
--- what counts of the time between. last_claim_ms is to the minute.
+-- what counts of the time between. last_claim_ms is to the minute. inactive_since_ms is NULL also where older forms do not tell.
 CREATE TABLE subscription (
   rowid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (rowid ${ID}),
   application TEXT NOT NULL CHECK (${label("application")}),
@@ -119,6 +119,7 @@ CREATE TABLE subscription (
   handler TEXT NOT NULL CHECK (${text("handler", 8_192)}),
   max_retries INTEGER NOT NULL CHECK (max_retries BETWEEN 0 AND 1000),
   active INTEGER NOT NULL CHECK (active IN (0, 1)),
+  inactive_since_ms INTEGER CHECK (inactive_since_ms ${TIME}),
   disabled_reason TEXT CHECK (${text("disabled_reason", 4_096)}),
   settings TEXT CHECK (${json("settings", 1_048_576)}),
   order_key TEXT CHECK (${text("order_key", 1_024)}),

@@ -66,6 +66,7 @@ const FORM_10: OlderForm = {
     "subscription.action": actionOf("o"),
     "subscription.slowed_until_ms": "iif(o.ordered = 1, NULL, o.slowed_until_ms)",
     "subscription.last_failure_ms": "o.failed_ms",
+    "subscription.inactive_since_ms": "iif(o.disabled_reason IS NULL, NULL, o.failed_ms)",
     "subscription.failing_total_ms": "o.failing_ms",
     "replay.action": actionOf("o"),
     ...oneOrder(
@@ -81,7 +82,13 @@ const FORM_10: OlderForm = {
 const FORM_21: OlderForm = {
   // Tokens that version 0.3.0 gave browsers for a code have no other to end with any more, so they end.
   tables: { token: "(SELECT * FROM main.token WHERE parent_id IS NULL)" },
-  columns: oneOrder("o.order_key", "o.key", "o.due_ms"),
+  columns: {
+    // The audit has when a person paused it.
+    "subscription.inactive_since_ms": `CASE WHEN o.active = 1 THEN NULL WHEN o.disabled_reason IS NOT NULL THEN o.last_failure_ms ELSE
+      (SELECT max(a.changed_ms) FROM main.audit AS a WHERE a.record_id = o.rowid AND (a.change = 'subscription.created'
+        OR a.change = 'subscription.updated' AND instr(a.members, '"member":"active"') > 0)) END`,
+    ...oneOrder("o.order_key", "o.key", "o.due_ms"),
+  },
   retryWait: "retry_wait_until_ms",
   isShortened: true,
 };

@@ -51,6 +51,7 @@ export async function createSubscription(
     handler: input.handler ?? NO_HANDLER,
     max_retries: input.maxRetries,
     active: input.active,
+    inactive_since_ms: input.active ? null : nowMs,
     created_ms: nowMs,
     ...settingColumns(settings),
   });
@@ -113,6 +114,7 @@ export async function updateSubscription(
     handler: handler ?? NO_HANDLER,
     max_retries: maxRetries,
     active,
+    ...(active === before.active ? {} : { inactive_since_ms: active ? null : nowMs }),
     action,
     disabled_reason: disabledReason,
     // Damaged settings stay until new ones replace them.

@@ -65,25 +65,3 @@ export async function removeAudit(sql: Sql, beforeMs: number): Promise<number> {
     STEP_ROWS,
   );
 }
-
-/** So many rows are looked at to find when subscriptions were paused. */
-const MAX_SEARCHED = 20_000;
-
-/**
- * Answers when a person last paused each of these subscriptions or made it active. Those of which nothing is kept are left out.
- */
-export async function changedActivity(
-  sql: Sql,
-  subscriptions: readonly number[],
-): Promise<ReadonlyMap<number, number>> {
-  const rows = await sql.rows<{ id: number; ms: number }>(
-    `SELECT record_id AS id, changed_ms AS ms
-      FROM (SELECT rowid AS entry, changed_ms, change, record_id, members FROM audit ORDER BY rowid DESC LIMIT ${MAX_SEARCHED}) AS latest
-      WHERE record_id IN list(?: id bigint) AND (change = 'subscription.created'
-        OR change = 'subscription.updated' AND instr(members, '"member":"active"') > 0)
-      ORDER BY entry`,
-    subscriptions,
-  );
-  // The last of several changes of a subscription counts.
-  return new Map(rows.map(({ id, ms }) => [id, ms]));
-}

@@ -7,7 +7,6 @@ import type { AttentionPage, AttentionSelection } from "../../queue.ts";
 import { listSubscriptions } from "../catalog/subscriptions.ts";
 import { SelectedEvents } from "../events/list.ts";
 import { idRangesOf } from "../events/timeline.ts";
-import { changedActivity } from "../history/audit.ts";
 import { each } from "../operation.ts";
 import { isoOrNull, type Sql } from "../sql.ts";
 import { countUnfinished } from "./backlog.ts";
@@ -47,16 +46,13 @@ export async function listAttention(
 ): Promise<AttentionPage> {
   const all = await listSubscriptions(sql, applications === undefined ? {} : { applications });
   const subscriptions = all.filter((one) => !isLeft(one, nowMs));
-  const paused = subscriptions.filter(({ active }) => !active).map(({ rowid }) => rowid);
-  const pausedMs = paused.length === 0 ? new Map<number, number>() : await changedActivity(sql, paused);
   const maxFailed = shareOf(MAX_FAILED, MAX_FAILED_EACH, subscriptions);
   let counted = 0;
   const missedBy: MissedBy = async (one, since) =>
     (counted += 1) > MAX_MISSED ? null : await countMissed(sql, one, since);
   const entries: Entry[] = [];
   for (const one of subscriptions) {
-    const since = isoOrNull(pausedMs.get(one.rowid) ?? null);
-    const state = await stateOf(sql, one, since, nowMs, missedBy);
+    const state = await stateOf(sql, one, nowMs, missedBy);
     const found = [state, await failuresOf(sql, one, maxFailed, nowMs)];
     entries.push(...found.filter((entry) => entry !== undefined));
   }
@@ -93,21 +89,17 @@ function byGravity(one: Entry, other: Entry): number {
 
 /** SQL of when the first delivery that a pull subscription is to get came due. What is leased is due as well, but somebody has it. */
 const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) ${PENDING_OF} ORDER BY d.due_ms LIMIT 1`;
-const LAST_FAILURE = "SELECT last_failure_ms FROM subscription WHERE rowid = ?1";
+const INACTIVE_SINCE = "SELECT inactive_since_ms FROM subscription WHERE rowid = ?1";
 /**
  * So long something is due before it counts as unclaimed, as consumers may be about to claim it. It is more than the time
  * between two notes of a last claim.
  */
 const UNCLAIMED_MS = 300_000;
 
-/**
- * Answers why a subscription needs a person, if it does by its state.
- * @param pausedSince `null` where it is not paused, or the audit does not tell
- */
+/** Answers why a subscription needs a person, if it does by its state. */
 async function stateOf(
   sql: Sql,
   subscription: Subscription,
-  pausedSince: string | null,
   nowMs: number,
   missedBy: MissedBy,
 ): Promise<Entry | undefined> {
@@ -121,7 +113,7 @@ async function stateOf(
   const reason = subscriptionState(subscription, nowMs, isUnclaimed);
   switch (reason) {
     case "deactivated": {
-      const since = await read(LAST_FAILURE);
+      const since = await read(INACTIVE_SINCE);
       const missed = await missedBy(subscription, since);
       return { subscription, reason, since, more: { missed, error: subscription.disabled_reason } };
     }
@@ -134,10 +126,11 @@ async function stateOf(
     case "slowed":
       return { subscription, reason, since: null };
     case "paused": {
-      const missed = await missedBy(subscription, pausedSince);
+      const since = await read(INACTIVE_SINCE);
+      const missed = await missedBy(subscription, since);
       const held = await sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, rowid);
       const isNothing = held === undefined && missed === 0;
-      return isNothing ? undefined : { subscription, reason, since: pausedSince, more: { missed } };
+      return isNothing ? undefined : { subscription, reason, since, more: { missed } };
     }
     case "active":
       return undefined;
@@ -148,7 +141,7 @@ async function stateOf(
 
 /**
  * Counts the events that a subscription has not got since it receives none.
- * @param since `null` where the audit does not tell: it was paused by an older evreg, or too long ago
+ * @param since `null` where it was paused by an older evreg
  */
 async function countMissed(
   sql: Sql,

@@ -139,7 +139,8 @@ async function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>
   await sql.run(
     `UPDATE subscription SET failing_since_ms = r.failing_since_ms, last_failure_ms = r.last_failure_ms,
         failing_total_ms = r.failing_total_ms, slowed_until_ms = r.slowed_until_ms,
-        active = iif(r.reason IS NULL, active, 0), disabled_reason = coalesce(r.reason, disabled_reason)
+        active = iif(r.reason IS NULL, active, 0), disabled_reason = coalesce(r.reason, disabled_reason),
+        inactive_since_ms = iif(r.reason IS NULL, inactive_since_ms, r.last_failure_ms)
       FROM list(?: id bigint, failing_since_ms bigint, last_failure_ms bigint, failing_total_ms bigint, slowed_until_ms bigint,
         reason text) AS r
       WHERE subscription.rowid = r.id`,
