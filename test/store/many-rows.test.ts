@@ -4,6 +4,7 @@ import type { DeliverySelection } from "../../src/store/queue.ts";
 import { createAction } from "../../src/store/sql/catalog/actions.ts";
 import { createSubscription } from "../../src/store/sql/catalog/subscriptions.ts";
 import { countBacklog } from "../../src/store/sql/queue/backlog.ts";
+import { listDeliveries } from "../../src/store/sql/queue/delivery-list.ts";
 import type { Store } from "../../src/store/store.ts";
 import { fileSql } from "../support/file-sql.ts";
 import { openFile } from "./open-file.ts";
@@ -81,6 +82,24 @@ it("of very many deliveries so many are counted, and it is told that there may b
     expect(await listed(store, { ...which, action: "b", limit: 2 })).toEqual([]);
   }
   await store.close();
+});
+
+it("what waits is found behind very many that are due, in one part", async () => {
+  const store = await fill(
+    HELD,
+    "'a'",
+    `${series(HELD)} INSERT INTO delivery (rowid, event_id, subscription_id, created_ms, due_ms, failures)
+      SELECT n, n, 2, n, iif(n = 3, ${NOW} + 1, 1), 1 FROM n`,
+  );
+  await store.close();
+  const connection = await openFile(join(scratch.path, "evreg.db"));
+  const query = { cause: { name: "waiting", nowMs: NOW }, limit: 5 } as const;
+  const { items, rest } = await listDeliveries(connection.read, query);
+  expect([items.map(({ rowid }) => rowid), rest]).toEqual([[3], undefined]);
+  // With its subscription all of them wait.
+  connection.read.run("UPDATE subscription SET slowed_until_ms = ? WHERE rowid = 2", NOW + 1);
+  expect((await listDeliveries(connection.read, query)).items).toHaveLength(5);
+  connection.close();
 });
 
 it("a read of very many rows finds what is rare, and does not block writes and other reads", async () => {

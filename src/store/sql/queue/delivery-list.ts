@@ -15,6 +15,7 @@ import {
   SELECT_DELIVERY,
   STATUS,
   UNFINISHED_STATES,
+  WAIT_END,
 } from "./delivery-state.ts";
 
 // Deliveries are listed newest first by rowid. No index has every filter in the order of the list. So an index leads to
@@ -179,6 +180,8 @@ const RARE: Partial<Record<DeliveryStatus, string>> = {
 /** SQL of what is pending of subscriptions, and of what is behind others of its key. Neither is in the order of the list. */
 const PENDING = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_due
   WHERE delivery.subscription_id IN list(?: id bigint) AND delivery.due_ms IS NOT NULL`;
+/** Goes on with `PENDING`: what is to be sent after a time, or waits with its subscription. Most may be due. */
+const LATER = `AND (delivery.due_ms > ? OR delivery.subscription_id IN (SELECT s.rowid FROM subscription AS s WHERE ${WAIT_END} > ?))`;
 const PENDING_AGAIN = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_waiting_event
   WHERE delivery.subscription_id IN list(?: id bigint) AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL`;
 const BEHIND = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_key
@@ -198,8 +201,11 @@ async function sourceOf(
   if (cause !== undefined || (status !== undefined && status !== "delivered")) {
     // Where no subscriptions are selected, the status is `pending` or `waiting`, which only deliveries of active ones have.
     const ids = subscriptions ?? (await activeReceivers(sql, 0)).map(({ id }) => id);
-    const pending = status === "waiting" ? PENDING_AGAIN : PENDING;
-    const unfinished = [pending, BEHIND].map((each) => ({ each, values: [ids] }));
+    const pending =
+      cause?.name === "waiting"
+        ? { each: `${PENDING} ${LATER}`, values: [ids, cause.nowMs, cause.nowMs] }
+        : { each: status === "waiting" ? PENDING_AGAIN : PENDING, values: [ids] };
+    const unfinished = [pending, { each: BEHIND, values: [ids] }];
     if (await isWithin(sql, unfinished, after === undefined ? gathered : gatheredBehind)) return unfinished;
   }
   const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;
