@@ -52,10 +52,6 @@ export interface Prover {
   prove(obligation: Obligation): boolean;
   /** Whether the conjunction has no value. */
   isEmpty(left: Conjunction, at: ObligationScope): boolean;
-  /** Whether one of the negated schemas of the conjunction is equivalent to the schema. */
-  refuses(left: Conjunction, right: SchemaNode): boolean;
-  /** The branches that may share values with the conjunction. */
-  overlapping(left: Conjunction, branches: readonly SchemaNode[]): readonly SchemaNode[];
 }
 
 /** Decides one keyword of the right side, or one entry of it. */
@@ -82,13 +78,8 @@ export function memberObligation(
   return inside(around, name, right, left, around.known.member(name));
 }
 
-export function itemObligation(
-  around: Obligation,
-  index: number,
-  right: SchemaNode,
-  left = around.left.item(index),
-): Obligation {
-  return inside(around, index, right, left, around.known.item(index));
+export function itemObligation(around: Obligation, index: number, right: SchemaNode): Obligation {
+  return inside(around, index, right, around.left.item(index), around.known.item(index));
 }
 
 export function nameObligation(around: Obligation, right: SchemaNode): Obligation {

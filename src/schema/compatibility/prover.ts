@@ -19,7 +19,6 @@ import {
 } from "./obligation.ts";
 import { listRules, unionRules, scalarRule } from "./rules.ts";
 import type { SchemaNode } from "../node.ts";
-import { areDisjoint } from "./unions.ts";
 
 const STEPS_PER_OBLIGATION = 8;
 /** Alternatives of one conjunction that are expanded; each at least doubles the conjunctions. */
@@ -153,16 +152,6 @@ export class InclusionProver implements Prover {
     }
     if (!holds) violations.push(...branchViolations);
     return holds;
-  }
-
-  overlapping(left: Conjunction, branches: readonly SchemaNode[]): readonly SchemaNode[] {
-    spend(branches.length);
-    return branches.filter((branch) => !left.nodes.some((node) => areDisjoint(node, branch)));
-  }
-
-  refuses({ negated }: Conjunction, right: SchemaNode): boolean {
-    spend(negated.length);
-    return negated.some((node) => this.equivalence.check(node, right));
   }
 
   #applies(rule: KeywordRule, obligation: Obligation): boolean {

@@ -1,3 +1,4 @@
+import { spend } from "../limits.ts";
 import type { TextWanted, TextWitness } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, TYPE_BITS, typesNamed } from "../validate/values.ts";
@@ -12,7 +13,7 @@ import {
   type Violation,
 } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
-import { areDisjoint, typesOf } from "./unions.ts";
+import { branchesNear, typesOf } from "./unions.ts";
 
 /** Whether a keyword holds for a conjunction that has values of the types it is about. */
 type Rule = (limit: never, bounds: Bounds, texts: TextWitness) => boolean;
@@ -133,9 +134,7 @@ export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
 
 /** Whether no value of the conjunction conforms to the schema. */
 function isExcluded(obligation: Obligation, prover: Prover, right: SchemaNode): boolean {
-  const { left } = obligation;
-  if (prover.refuses(left, right) || left.nodes.some((node) => areDisjoint(node, right))) return true;
-  return prover.isEmpty(left.with({ nodes: [right] }), obligation);
+  return prover.isEmpty(obligation.left.with({ nodes: [right] }), obligation);
 }
 
 function areExcluded(obligation: Obligation, prover: Prover, branches: readonly SchemaNode[]): boolean {
@@ -150,9 +149,10 @@ function oneHolds(
   only: boolean,
 ): boolean {
   const { left } = obligation;
-  const near = prover.overlapping(left, branches);
+  spend(branches.length);
+  const near = left.nodes.reduce(branchesNear, branches);
   const tried: Violation[][] = [];
-  for (const { branch, isReported } of candidates(left, branches, near, prover)) {
+  for (const { branch, isReported } of candidates(left, branches, near)) {
     const violations: Violation[] = [];
     const firstOnly = obligation.firstOnly || !isReported;
     const holds = prover.prove({ ...obligation, right: branch, firstOnly, violations });
@@ -180,12 +180,11 @@ interface BranchCandidate {
   readonly isReported: boolean;
 }
 
-/** First the equivalent branches, then those at the same pointer, then all others. */
+/** First the branches at the same pointer, then all others. */
 function candidates(
   { nodes, types }: Conjunction,
   branches: readonly SchemaNode[],
   near: readonly SchemaNode[],
-  prover: Prover,
 ): BranchCandidate[] {
   const reported = new Set(
     nodes
@@ -193,14 +192,10 @@ function candidates(
       .filter((branch) => (typesOf(branch) & types) !== 0),
   );
   const others = near.filter((branch) => !reported.has(branch));
-  const isSame = (branch: SchemaNode): boolean =>
-    nodes.some((node) => prover.equivalence.check(node, branch));
+  const isOnly = reported.size === 0 && others.length === 1;
   return [
-    ...others.filter(isSame).map((branch) => ({ branch, isReported: false })),
     ...[...reported].map((branch) => ({ branch, isReported: true })),
-    ...others
-      .filter((branch) => !isSame(branch))
-      .map((branch) => ({ branch, isReported: reported.size === 0 && others.length === 1 })),
+    ...others.map((branch) => ({ branch, isReported: isOnly })),
   ];
 }
 
