@@ -11,7 +11,6 @@ import { areDisjoint } from "./unions.ts";
 
 const MAX_LOCAL = 60;
 const MAX_EMBEDDED = 4;
-const MAX_OPTIONAL = 12;
 /** Branches of a `oneOf` that are tried together with each other. */
 const MAX_OVERLAPS = 8;
 
@@ -48,9 +47,6 @@ export class CounterexampleSearch {
     yield* (boundsOf(left).values ?? []).filter(isRefused);
     yield* this.#beyondLimit(violation);
     yield* this.#search.witnesses(left);
-    const optional = left.nodes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
-    for (const name of optional) yield* this.#withMember(left, name);
-    yield* this.#withUnlistedMember(left, violation.right);
   }
 
   /** Values that the keyword refuses, or is most likely to. */
@@ -71,9 +67,6 @@ export class CounterexampleSearch {
         if (typeof text === "object") yield text.text;
         return;
       }
-      case "multipleOf":
-        for (const times of [0.5, 1.5, 0.1, 1.1]) yield (limit as number) * times;
-        return;
       case "uniqueItems": {
         const contained = left.nodes.flatMap(({ contains }) => contains ?? []);
         const item = this.#search.witness(left.item(0).with({ nodes: contained }));
