@@ -135,32 +135,12 @@ class PatternTranslation {
     if (letter === "S") return inClass ? NOT_SPACE : `[${NOT_SPACE}]`;
     if (letter === "b") return inClass ? "\\x08" : "\\b";
     if (letter === "B") return inClass ? "B" : "\\B";
-    if (letter === "0") {
-      if (this.#match(/\d/y) !== undefined) throw octal();
-      return "\\x00";
-    }
+    if (letter === "0" && this.#match(/(?=\d)/y) === undefined) return "\\x00";
     if (letter === "k" && (this.#unicode || /\(\?</.test(this.#pattern))) throw backreference();
-    if (/[1-9]/.test(letter)) throw this.#isReference(letter, inClass) ? backreference() : octal();
+    if (/\d/.test(letter)) throw backreference();
     // Any other letter stands for itself (outside unicode mode); any other sign is written with its backslash.
     return /[A-Za-z_]/.test(letter) || letter.charCodeAt(0) > 0x7e ? letter : `\\${letter}`;
   }
-
-  /** Whether the number that begins with that digit is a group's; where there are fewer, it is a character's. */
-  #isReference(digit: string, inClass: boolean): boolean {
-    const number = Number(digit + (this.#match(/\d+/y)?.[0] ?? ""));
-    return this.#unicode || (!inClass && number <= groupsIn(this.#pattern));
-  }
-}
-
-/** How many groups the pattern has. The empty alternative comes first, so that the pattern itself is never tried. */
-function groupsIn(pattern: string): number {
-  return new RegExp(`|${pattern}`).exec("")!.length - 1;
-}
-
-function octal(): PatternSyntaxError {
-  return new PatternSyntaxError(
-    "has a backslash before a number that is no group's, as older dialects write characters; write it as \\xNN with two hexadecimal digits",
-  );
 }
 
 function codePoint(code: number): string {
@@ -168,5 +148,7 @@ function codePoint(code: number): string {
 }
 
 function backreference(): PatternSyntaxError {
-  return new PatternSyntaxError("refers back to a group, which cannot be checked in linear time");
+  return new PatternSyntaxError(
+    "refers back to a group, which cannot be checked in linear time, or has a number behind a backslash, as older dialects write characters; write such a character as \\xNN with two hexadecimal digits",
+  );
 }
