@@ -26,6 +26,8 @@ export interface CompareOptions {
 const COMPARISON_STEPS = 3_000_000;
 const COUNTEREXAMPLE_STEPS = 400_000;
 const MAX_BREAKS = 100;
+const ALL_THE_SAME =
+  "Create the schema as a new version of the action, or apply it without a comparison (compatibility: none).";
 
 /**
  * Compares a schema with the one that is to replace it, by the rules of docs/compatibility.md. What cannot be decided within
@@ -45,7 +47,9 @@ export function compare(
   } catch (error) {
     // A version with other limits took it, and events may have been published by it.
     if (!(error instanceof EvregError)) throw error;
-    return sides.map((side) => unreadable(side, error));
+    const { message } = error;
+    const change = `The old schema is one that evreg does not take any more: ${message}.`;
+    return sides.map((side) => notCompared(side, change, ALL_THE_SAME));
   }
   const texts = new TextWitness();
   return sides.flatMap((side) => breaksFor({ side, old: oldRoot, next: nextRoot }, texts, steps));
@@ -78,7 +82,9 @@ function breaksFor(compared: ComparedSide, texts: TextWitness, maxSteps: number)
     return breakOf(side, violation, example);
   });
   if (distinct.size > listed.length) breaks.push(manyMore(side, distinct.size - listed.length));
-  if (violations === undefined) breaks.push(tooLong(side));
+  if (violations === undefined) {
+    breaks.push(notCompared(side, "The schemas take too many steps to compare.", ALL_THE_SAME));
+  }
   return breaks;
 }
 
@@ -113,20 +119,4 @@ function manyMore(side: BreakSide, count: number): SchemaBreak {
   const change = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}; the first ${MAX_BREAKS} are listed.`;
   const remedy = "Fix those and check again, or create the schema as a new version of the action.";
   return { ...notCompared(side, change, remedy), message: change };
-}
-
-function unreadable(side: BreakSide, { message }: EvregError): SchemaBreak {
-  return notCompared(
-    side,
-    `The old schema is one that evreg does not take any more: ${message}.`,
-    "Create the schema as a new version of the action, or apply it without a comparison (compatibility: none).",
-  );
-}
-
-function tooLong(side: BreakSide): SchemaBreak {
-  return notCompared(
-    side,
-    "The schemas take too many steps to compare.",
-    "Create the schema as a new version of the action, or apply it without a comparison (compatibility: none).",
-  );
 }

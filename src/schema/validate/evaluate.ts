@@ -2,7 +2,7 @@ import { type JsonObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
-import { FORMATS, INTEGER_FORMATS } from "./formats.ts";
+import { FORMATS } from "./formats.ts";
 import {
   ANY,
   charactersIn,
@@ -169,10 +169,7 @@ export function lengthOf(value: string): number {
 }
 
 export function matchesFormat(value: unknown, name: string): boolean {
-  const range = INTEGER_FORMATS.get(name);
-  if (range !== undefined) {
-    return typeof value !== "number" || (Number.isInteger(value) && value >= range[0] && value <= range[1]);
-  }
-  const format = FORMATS[name] as ((text: string) => boolean) | undefined;
-  return format === undefined || typeof value !== "string" || format(value);
+  const format = FORMATS[name];
+  if (typeof format === "function") return typeof value !== "string" || format(value);
+  return format === undefined || typeof value !== "number" || format.validate(value);
 }

@@ -86,8 +86,11 @@ export const INTEGER_FORMATS: ReadonlyMap<string, readonly [min: number, max: nu
   ["int64", [-(2 ** 63), 2 ** 63]],
 ]);
 
+/** As Ajv takes them: of texts, and of numbers. */
+type CheckedFormat = FormatCheck | { readonly type: "number"; readonly validate: (value: number) => boolean };
+
 /** The formats that are checked, strictly, each counting its steps. */
-export const FORMATS: Readonly<Record<string, Format>> = Object.fromEntries<Format>([
+export const FORMATS: Readonly<Record<string, CheckedFormat>> = Object.fromEntries<CheckedFormat>([
   ...TAKEN.map((name) => [name, counting(checkOf(fullFormats[name]))] as const),
   ...Object.entries(OWN).map(([name, check]) => [name, counting(check)] as const),
   ...[...INTEGER_FORMATS].map(([name, [min, max]]) => {
@@ -113,7 +116,7 @@ export function closestFormat(name: string): string | undefined {
 const STEPS_PER_CHECK = 5;
 
 /** All checks take time with the length of the text. */
-function counting(check: FormatCheck): Format {
+function counting(check: FormatCheck): FormatCheck {
   return (text: string) => {
     spend(STEPS_PER_CHECK + text.length);
     return check(text);
