@@ -275,12 +275,11 @@ type MigrationShown = Awaited<ReturnType<Awaited<ReturnType<typeof loadMigration
 
 const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
   { title: "File", value: ({ file, exists }) => (exists ? file : `${file} (not there yet)`) },
-  { title: "Form", value: ({ current, latest }) => `${current} of ${latest}` },
   {
-    title: "To do",
-    value: ({ pending }) =>
-      pending.map(({ version, name }) => `${version} (${name})`).join(", ") || "nothing",
-    color: ({ pending }) => (pending.length > 0 ? "yellow" : "green"),
+    title: "Form",
+    value: ({ current, latest }) =>
+      current === latest ? `${latest}, the latest` : `${current}, still to be brought to ${latest}`,
+    color: ({ current, latest }) => (current === latest ? "green" : "yellow"),
   },
   {
     title: "Room",
@@ -289,7 +288,6 @@ const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
       `it takes up to ${byteCount(room.needed_bytes)} on the disk; ${byteCount(room.free_bytes)} are free`,
     color: ({ room }) => (room && room.free_bytes < room.needed_bytes ? "red" : undefined),
   },
-  { title: "Done now", value: ({ applied }) => applied?.join(", ") || undefined },
   { title: "Copy", value: ({ copy }) => copy },
 ];
 

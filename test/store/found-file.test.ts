@@ -139,13 +139,12 @@ it.each([
 
 it("a new file is reported before and after it is made, and a dry run does nothing", async () => {
   folder = join(scratch.path, "new");
-  const pending = [{ version: FORM, name: expect.any(String) as string }];
-  expect(inspectMigrations(folder)).toMatchObject({ exists: false, current: 0, pending });
-  expect(await migrate(folder, { dryRun: true })).toMatchObject({ applied: [], pending });
+  expect(inspectMigrations(folder)).toMatchObject({ exists: false, current: 0 });
+  expect(await migrate(folder, { dryRun: true })).toMatchObject({ exists: false, current: 0 });
   expect(lstatSync(folder, { throwIfNoEntry: false })).toBeUndefined();
-  const upgraded = { file: file(), exists: true, current: FORM, latest: FORM, pending: [], applied: [FORM] };
+  const upgraded = { file: file(), exists: true, current: FORM, latest: FORM };
   expect(await migrate(folder)).toEqual(upgraded);
-  expect(await migrate(folder)).toMatchObject({ applied: [], pending: [] });
+  expect(await migrate(folder)).toEqual(upgraded);
   expect(readdirSync(folder)).toEqual(["evreg.db"]);
 });
 

@@ -63,6 +63,18 @@ describe("restoring a backup", () => {
     expect(fileSql(join(scratch.path, "b.db"), identity)).not.toEqual([id]);
   });
 
+  it("takes a data file that was copied after its server had stopped", async () => {
+    const store = await open(data);
+    await newAction(store, "was.copied", NOW);
+    await store.close();
+    const copied = readFileSync(join(data, "evreg.db"));
+    expect([...copied.subarray(18, 20)]).toEqual([2, 2]);
+    await put(copied, { force: true });
+    expect([...readFileSync(join(data, "evreg.db")).subarray(18, 20)]).toEqual([1, 1]);
+    expect(readdirSync(data).filter((name) => name.endsWith("-wal"))).toEqual([]);
+    expect(actionsIn(data)).toEqual(["was.copied"]);
+  });
+
   it("keeps the replaced data next to it, and replaces only on request", async () => {
     const store = await open(data);
     await newAction(store, "was.there", NOW);

@@ -1,4 +1,5 @@
 import { EvregError } from "../../domain/error.ts";
+import { EngineFailure } from "../sql/sql.ts";
 import { StoreThread } from "../thread/store-threads.ts";
 import type { FileTasks } from "./worker.ts";
 
@@ -11,14 +12,14 @@ export async function fileTask<K extends keyof FileTasks>(
   run: K,
   ...args: Parameters<FileTasks[K]>
 ): Promise<Awaited<ReturnType<FileTasks[K]>>> {
-  let crash: string | undefined;
-  const thread = new StoreThread("store-thread", { crashed: (reason) => (crash = reason) });
+  const thread = new StoreThread("store-thread");
   try {
     return (await thread.request("task", { operation: run, args })) as Awaited<ReturnType<FileTasks[K]>>;
-  } catch (cause) {
-    if (crash === undefined) throw cause;
-    // Such a failure says nothing of the file: the engine may not be there to be loaded.
-    throw new EvregError("unavailable", `${args[0]} could not be looked at: ${crash}.`, {}, { cause });
+  } catch (error) {
+    if (!(error instanceof EngineFailure)) throw error;
+    // Where the thread itself failed, that says nothing of the file: the engine may not be there to be loaded.
+    const what = `${args[0]} could not be looked at: ${error.message}.`;
+    throw new EvregError("unavailable", what, {}, { cause: error });
   } finally {
     await thread.close();
   }

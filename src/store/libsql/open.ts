@@ -25,7 +25,7 @@ import {
 } from "./files/data-folder.ts";
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
-import { FORM, FORM_NAME } from "./files/schema.ts";
+import { FORM } from "./files/schema.ts";
 import { createStore, SOLE_NODE, type StoreOptions } from "../thread/store.ts";
 import type { ReaderSetup } from "./connection.ts";
 import type { WriterSetup } from "./worker.ts";
@@ -152,12 +152,8 @@ export interface MigrationStatus {
   readonly current: number;
   /** The form this evreg brings it to. */
   readonly latest: number;
-  /** What is to be done: one step that brings the file to the latest form, or none. */
-  readonly pending: readonly { readonly version: number; readonly name: string }[];
   /** The room that the upgrade needs at most; absent where there is nothing to do. */
   readonly room?: UpgradeRoom;
-  /** The forms that the file was brought to now; none for a dry run. */
-  readonly applied?: readonly number[];
   /** Where the file is as it was before. */
   readonly copy?: string;
 }
@@ -179,9 +175,8 @@ export function inspectMigrations(folder: string): MigrationStatus {
       releaseFolder();
     }
   }
-  const pending = current === FORM ? [] : [{ version: FORM, name: FORM_NAME }];
   const room = upgradeRoom(file, current);
-  return { file, exists, current, latest: FORM, pending, ...(room === undefined ? {} : { room }) };
+  return { file, exists, current, latest: FORM, ...(room === undefined ? {} : { room }) };
 }
 
 /**
@@ -199,16 +194,11 @@ export async function migrate(
   const before = inspectMigrations(folder);
   if (dryRun) {
     mustHaveUpgradeRoom(before.file, before.current);
-    return { ...before, applied: [] };
+    return before;
   }
   const started_at = toIso(systemClock.now());
   const owner = { pid: process.pid, command: "migrate", instance: randomUUID(), started_at };
   await (await openLibsqlStore({ ...options, folder, owner })).close();
-  const applied = before.pending.map(({ version }) => version);
-  const isUpgraded = applied.length > 0 && before.current > 0;
-  return {
-    ...inspectMigrations(folder),
-    applied,
-    ...(isUpgraded ? { copy: `${before.file}.${KEPT_AS}` } : {}),
-  };
+  const isUpgraded = before.room !== undefined;
+  return { ...inspectMigrations(folder), ...(isUpgraded ? { copy: `${before.file}.${KEPT_AS}` } : {}) };
 }

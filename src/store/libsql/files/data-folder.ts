@@ -149,10 +149,6 @@ export function fileExists(path: string): boolean {
 const BEGINNING = /^53514c69746520666f726d617420330010000[12]0[12]00402020/;
 const HEADER_BYTES = 100;
 
-/** Where a file has the formats in which it is written and read, and those of a whole one without a log. */
-export const FORMAT_AT = 18;
-export const WITHOUT_LOG = Buffer.from([1, 1]);
-
 /**
  * Reads the form of a file as the engine would, which would already write to it: see `formOf`; `undefined` for a file that is
  * missing or empty. To be called only while this process has no connection to the file: closing any descriptor of it would drop

@@ -5,10 +5,13 @@ import type { Backup } from "../../../domain/operations.ts";
 import { freeBytesAt, sizeOf } from "../../../runtime/files.ts";
 import { ReadConnection } from "../connection.ts";
 import type { SyncSql } from "../statements.ts";
-import { backupFailure, FORMAT_AT, logOf, WITHOUT_LOG } from "./data-folder.ts";
+import { backupFailure, logOf } from "./data-folder.ts";
 import type { FileId } from "./file-guard.ts";
 import { PAGE_BYTES } from "./wal-check.ts";
 
+/** Where a file has the formats in which it is written and read, and those of a whole one without a log. */
+const FORMAT_AT = 18;
+const WITHOUT_LOG = Buffer.from([1, 1]);
 /** So many pages are read at once: a MiB. */
 const PIECE_PAGES = 256;
 /**

@@ -1,5 +1,5 @@
 import { chmodSync, constants, copyFileSync, existsSync, rmSync, truncateSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { fileTimestamp } from "../../../runtime/clock.ts";
@@ -13,7 +13,6 @@ import {
   dataFileOf,
   fileError,
   folderError,
-  FORMAT_AT,
   hasDataAt,
   holdInProcess,
   inUseError,
@@ -24,7 +23,6 @@ import {
   replaceFile,
   restoreAdvice,
   unfinishedCopy,
-  WITHOUT_LOG,
 } from "./data-folder.ts";
 
 // Data are replaced by a copy that was made and checked beside them: by a backup, or by what a damaged log has left of them.
@@ -105,7 +103,6 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
   const target = await open(path, "wx", 0o600);
   try {
     for await (const piece of content) await target.writeFile(piece);
-    await makePlain(target);
     await target.sync();
   } catch (error) {
     // Where the backup itself cannot be read, that was said.
@@ -115,12 +112,6 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
   } finally {
     await target.close();
   }
-}
-
-/** Marks a copy as whole without a log. Serving it makes it a file with a log again. */
-async function makePlain(copy: FileHandle): Promise<void> {
-  const { size } = await copy.stat();
-  if (size > FORMAT_AT) await copy.write(WITHOUT_LOG, 0, WITHOUT_LOG.length, FORMAT_AT);
 }
 
 /** Moves the log of the old data file into it: two files could not be renamed in one step. */

@@ -7,8 +7,6 @@ export const APPLICATION_ID = 0x45765267;
 
 /** The form of the data file that this evreg reads and writes: the file's `user_version`. */
 export const FORM = 24;
-/** What is new in this form, for those who have an older one. */
-export const FORM_NAME = "payloads as they came, and rows that are checked";
 
 /** Makes the tables and indexes in a database that has none: the one of the connection, or one that is attached to it. */
 export function createTables(sql: SyncSql, database: "main" | "made" = "main"): void {
