@@ -46,7 +46,8 @@ class Connection {
   protected readonly opened: OpenedDatabase;
   readonly #key: Uint8Array | undefined;
 
-  constructor(opened: OpenedDatabase, key: Uint8Array | undefined) {
+  /** @param key what the file's secrets are encrypted with, where they are */
+  constructor(opened: OpenedDatabase, key?: Uint8Array) {
     this.opened = opened;
     this.#key = key;
   }
@@ -221,19 +222,17 @@ export interface ReaderSetup {
   readonly path: string;
   /** The file that the thread which writes has open. */
   readonly file: FileId;
-  /** What secrets are encrypted with, where they are. */
-  readonly key: Uint8Array | undefined;
 }
 
 /** The connection that reads. The file must be open for writing already: that is where it is checked and brought up to date. */
 export class ReadConnection extends Connection {
   /** @throws EngineFailure `failed` when the file that the other connection has open is not the one at the path */
-  static open({ path, file, key }: ReaderSetup): ReadConnection {
+  static open({ path, file }: ReaderSetup): ReadConnection {
     mustBeAt(path, file);
     return opening(path, (opened) => {
       for (const pragma of READ_PRAGMAS) opened.sql.run(`PRAGMA ${pragma}`);
       mustBeAt(path, file);
-      return new ReadConnection(opened, key);
+      return new ReadConnection(opened);
     });
   }
 

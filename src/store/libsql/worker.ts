@@ -40,7 +40,7 @@ const operations = { ...OPERATIONS, file: FILE_OPERATIONS };
 
 async function prepare(
   connection: WriteConnection,
-  { nowMs, encryption, path }: WriterSetup,
+  { nowMs, path }: WriterSetup,
   opened: readonly Notice[],
 ): Promise<OpenReport<ReaderSetup>> {
   const prepared = await prepareData((step) => connection.write(step), nowMs, "the data file");
@@ -54,7 +54,7 @@ async function prepare(
   await connection.write(countStoredEvents);
   return {
     operations: traitsOf(operations),
-    reader: { path, file: connection.file, key: encryption?.key },
+    reader: { path, file: connection.file },
     dataId: dataIdentity(connection.read),
     isNew: prepared.isNew,
     notices,

@@ -227,16 +227,14 @@ function parameterOf(value: SqlValue): unknown {
 
 export class PostgresReader implements ReaderConnection {
   protected readonly connection: DatabaseConnection;
-  protected readonly key: Uint8Array | undefined;
 
-  constructor(setup: DatabaseSetup, key: Uint8Array | undefined) {
+  constructor(setup: DatabaseSetup) {
     this.connection = new DatabaseConnection(setup);
-    this.key = key;
   }
 
   answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
     const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-    return this.connection.committed(begin, (sql) => read(workOn(sql, this.key, undefined)));
+    return this.connection.committed(begin, (sql) => read(workOn(sql)));
   }
 
   close(): Promise<void> {
@@ -270,6 +268,7 @@ const NEXT_TURN_NAME = nameOf(NEXT_TURN);
  */
 export class PostgresWriter extends PostgresReader implements WriterConnection {
   lastCommitMs = 0;
+  readonly #key: Uint8Array | undefined;
   readonly #node: string;
   /** The last transaction of this node that was committed; `undefined` before it takes part. */
   #turn: Pick<Turn, "writes" | "epoch"> | undefined;
@@ -277,7 +276,8 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
   #shards: ReadonlySet<number> = new Set();
 
   constructor(setup: DatabaseSetup, key: Uint8Array | undefined, node: string) {
-    super(setup, key);
+    super(setup);
+    this.#key = key;
     this.#node = node;
   }
 
@@ -301,7 +301,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
           throw new EngineFailure("failed", message);
         }
         const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
-        const own = workOn(new PostgresSql(client, this.connection.prepares), this.key, bytes, owns);
+        const own = workOn(new PostgresSql(client, this.connection.prepares), this.#key, bytes, owns);
         const result = await work(own);
         const startedMs = performance.now();
         committing = { turn, own, result };

@@ -10,11 +10,6 @@ import { type DatabaseSetup, PostgresReader, PostgresWriter } from "./connection
 import { makeTables } from "./make-tables.ts";
 import * as nodes from "./nodes.ts";
 
-interface DatabaseReaderSetup extends DatabaseSetup {
-  /** What secrets are encrypted with, where they are. */
-  readonly key: Uint8Array | undefined;
-}
-
 export interface DatabaseWriterSetup extends DatabaseSetup {
   readonly encryption: EncryptionKeys | undefined;
   readonly node: nodes.NodeIdentity;
@@ -54,13 +49,13 @@ new StoreWorker({
       throw error;
     }
   },
-  openToRead: (setup: DatabaseReaderSetup) => new PostgresReader(setup, setup.key),
+  openToRead: (setup: DatabaseSetup) => new PostgresReader(setup),
 }).start();
 
 async function prepare(
   connection: PostgresWriter,
   setup: DatabaseWriterSetup,
-): Promise<OpenReport<DatabaseReaderSetup>> {
+): Promise<OpenReport<DatabaseSetup>> {
   const { url, statementTimeoutMs, encryption, node } = setup;
   const dataId = await connection.write((work) => nodes.join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
@@ -69,7 +64,7 @@ async function prepare(
   await connection.write((work) => encryptSecrets(work, encryption, node.instance));
   const prepared = await prepareData((step) => connection.write(step), nowMs, "the database");
   notices.push(...prepared.notices);
-  const reader: DatabaseReaderSetup = { url, statementTimeoutMs, key: encryption?.key };
+  const reader: DatabaseSetup = { url, statementTimeoutMs };
   return { operations: traitsOf(operations), dataId, isNew: prepared.isNew, notices, reader };
 }
 

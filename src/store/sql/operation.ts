@@ -13,7 +13,7 @@ export interface Work extends Sql {
   /** The memory of what goes with an answer, which need not be copied. */
   readonly transfer: Set<ArrayBuffer>;
   readonly damaged: number[];
-  /** What the file's secrets are encrypted with, where they are. */
+  /** What a write encrypts secrets with, where they are encrypted. */
   readonly key: Uint8Array | undefined;
   /** Whether this process sends the deliveries of the subscription, where several have the data open. */
   readonly owns: (subscription: number) => boolean;
@@ -27,8 +27,8 @@ export type Taken = Pick<Work, "payloads" | "transfer" | "damaged" | "changes">;
 /** Makes the work of one write batch, or of one read. */
 export function workOn<S extends Sql>(
   sql: S,
-  key: Uint8Array | undefined,
-  bytes: ArrayBuffer | undefined,
+  key?: Uint8Array,
+  bytes?: ArrayBuffer,
   owns: Work["owns"] = () => true,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
   // Where there are none it is not empty, as the driver binds an empty BLOB as NULL.

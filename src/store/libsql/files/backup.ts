@@ -13,13 +13,13 @@ const FREED_BYTES = 32 * 1024 * 1024;
 
 /** Makes backups of one data file, one at a time: each takes as much room as the file until it is read. */
 export class Backups {
-  readonly #data: Pick<ReaderSetup, "path" | "file">;
+  readonly #data: ReaderSetup;
   readonly #threads: Pick<StoreThreads, "write">;
   readonly #closing = new AbortController();
   #current: Promise<Backup> | undefined;
 
   /** @param data the data file that the store has open by these threads */
-  constructor(data: Pick<ReaderSetup, "path" | "file">, threads: Pick<StoreThreads, "write">) {
+  constructor(data: ReaderSetup, threads: Pick<StoreThreads, "write">) {
     this.#data = data;
     this.#threads = threads;
   }

@@ -54,7 +54,7 @@ export function restoreAdvice(folder: string): string {
   return `restore ${backup} with \`evreg ${words}\`, which keeps what is there`;
 }
 
-/** Answers the newest backup, or file from before an upgrade or a restore, that is in the folder and whole without a log. */
+/** Answers the newest backup, or file from before an upgrade, that is in the folder and whole without a log. */
 function newestCopy(folder: string): string | undefined {
   const paths = readdirSync(folder).map((name) => join(folder, name));
   return paths.filter(isCopy).toSorted((one, other) => statSync(other).mtimeMs - statSync(one).mtimeMs)[0];

@@ -41,10 +41,10 @@ const NUMBERED = Object.keys(PER_SECOND) as readonly (keyof typeof PER_SECOND)[]
  */
 export async function moveNumbers(path: string, nowMs: number, name = path): Promise<number> {
   return await withDatabase(path, async (sql) => {
+    sql.run("PRAGMA synchronous = FULL");
     // The journal is in memory, as nothing beside the file is to remain, and nobody would roll back. It ends the log, too.
     const mode = sql.value("PRAGMA journal_mode = MEMORY");
     if (mode !== "memory") throw new Error(`the log could not be ended (the mode is ${String(mode)})`);
-    sql.run("PRAGMA synchronous = FULL");
     sql.run("BEGIN IMMEDIATE");
     const seconds = Math.max(Math.ceil((nowMs - FIRST_MS) / 1_000), 0);
     for (const table of NUMBERED) {

@@ -40,7 +40,7 @@ export async function copyData(
   stopped: SharedArrayBuffer,
 ): Promise<Copied> {
   try {
-    const connection = ReadConnection.open({ path, file, key: undefined });
+    const connection = ReadConnection.open({ path, file });
     try {
       return await connection.answer(async () => {
         await Promise.resolve();

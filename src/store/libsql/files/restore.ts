@@ -151,7 +151,6 @@ export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedL
       copyFileSync(logOf(file), `${copy}-wal`, constants.COPYFILE_EXCL);
       truncateSync(`${copy}-wal`, log.wholeBytes);
     }
-    await fileTask("settleFile", copy);
     await fileTask("examineFile", copy, { name: `What ${file} holds without the end of its log` });
     await fileTask("moveNumbers", copy, nowMs);
     return { transactions: log.commitsBehind, kept: replaceFile(file, copy, keptAs(nowMs)) };
