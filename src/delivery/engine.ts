@@ -77,10 +77,8 @@ export class Engine {
     const { resolve } = this.#names;
     const guard = new AddressGuard({ rules: createAddressRules(allowNetworks), ownPorts, resolve });
     const secureContext = ca === undefined ? undefined : trusting(ca);
-    const sender = { clock, guard, allowHttp, timeoutMs, secureContext };
-    this.#sender = new Sender(sender);
-    const testSender = new Sender({ ...sender, lifeMs: 0 });
-    this.#tests = new HandlerTests({ ...parts, sender: testSender });
+    this.#sender = new Sender({ clock, guard, allowHttp, timeoutMs, secureContext });
+    this.#tests = new HandlerTests({ ...parts, sender: this.#sender });
     this.#attemptParts = { ...parts, sender: this.#sender };
     this.#alarm = new Alarm(clock, () => this.#advance());
     const attempts = new PullAttempts({ ...parts, calls: this.#calls, filters: this.#filters });
@@ -193,7 +191,6 @@ export class Engine {
     await Promise.race([this.#whenIdle(), this.#deadline.promise]);
     this.#waitsOver.abort();
     this.#sender.close();
-    this.#tests.close();
     this.#names.close();
     this.#calls.stopResults();
     await this.#whenIdle();

@@ -18,8 +18,7 @@ const MAX_TESTS = 4;
 const SIGNATURE = /(?<=sha256=|v1,)(.{8})[^ ]*/g;
 
 interface HandlerTestParts extends Pick<EngineParts, "clock" | "random" | "version"> {
-  /** Makes a connection for each request: one of the engine's would lack some of the times, and would be taken from the deliveries. */
-  readonly sender: Sender;
+  readonly sender: Pick<Sender, "send">;
 }
 
 /** What is sent to which subscription. */
@@ -59,16 +58,20 @@ export class HandlerTests {
     // Receivers drop what has an id that they had before.
     const webhookId = `evt_test_${Buffer.from(random.bytes(8)).toString("hex")}`;
     const built = buildRequest(version, { event, subscription, attempt: 1 }, startedAtMs, webhookId);
-    const { headers, body } =
-      typeof built === "string" ? { headers: {} as Record<string, string>, body: Buffer.alloc(0) } : built;
-    headers[TEST_HEADER] = "true";
-    const { timeout_ms: timeoutMs } = settings;
-    const sent: SendResult =
-      typeof built === "string"
-        ? { errorCode: built }
-        : await new Promise(
-            (resolve) => void sender.send({ url: handler, headers, body, timeoutMs }, resolve),
-          );
+    const { headers, body } = typeof built === "string" ? { headers: {}, body: Buffer.alloc(0) } : built;
+    const sentHeaders = { ...headers, [TEST_HEADER]: "true" };
+    // A connection of the deliveries would lack some of the times, and would be taken from them.
+    const request = {
+      url: handler,
+      headers: sentHeaders,
+      body,
+      timeoutMs: settings.timeout_ms,
+      isAlone: true,
+    };
+    const sent = await new Promise<SendResult>((resolve) => {
+      if (typeof built === "string") resolve({ errorCode: built });
+      else sender.send(request, resolve);
+    });
     const durationMs = clock.monotonicMs() - startMs;
     const clean = (text: string): string => redact(text, subscription);
     const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};
@@ -87,7 +90,7 @@ export class HandlerTests {
       dns_ms: rounded(dnsMs),
       connect_ms: rounded(connectMs),
       first_byte_ms: rounded(firstByteMs),
-      request: { method: "POST", url: handler, headers: masked(headers), body: body.toString("utf8") },
+      request: { method: "POST", url: handler, headers: masked(sentHeaders), body: body.toString("utf8") },
       response:
         errorCode !== null
           ? null
@@ -99,11 +102,6 @@ export class HandlerTests {
               body: response === undefined ? null : clean(response),
             },
     };
-  }
-
-  /** Ends those under way, as `interrupted`. */
-  close(): void {
-    this.#parts.sender.close();
   }
 }
 

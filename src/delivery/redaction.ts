@@ -49,10 +49,12 @@ export function redact(text: string, { secret, previous, bearer, settings }: Sig
 
 /** At most 1,024 bytes of UTF-8. NUL, where stores cut text, becomes U+FFFD. Other control characters stay. */
 function storable(text: string): string {
-  const buffer = new Uint8Array(DELIVERY_LIMITS.responseBytes);
-  const { written } = new TextEncoder().encodeInto(text.replaceAll("\0", "\uFFFD"), buffer);
-  return Buffer.from(buffer.buffer, 0, written).toString("utf8");
+  const { written } = encoder.encodeInto(text.replaceAll("\0", "\uFFFD"), encoded);
+  return encoded.toString("utf8", 0, written);
 }
+
+const encoder = new TextEncoder();
+const encoded = Buffer.alloc(DELIVERY_LIMITS.responseBytes);
 
 type TextSpan = readonly [start: number, end: number];
 

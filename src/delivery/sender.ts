@@ -13,6 +13,8 @@ interface SendRequest {
   readonly body: Buffer;
   /** Replaces the time that the sender gives a request, unless it is `null`. */
   readonly timeoutMs?: number | null;
+  /** Has a connection of its own, which is used for nothing else. */
+  readonly isAlone?: boolean;
 }
 
 interface SenderOptions {
@@ -95,7 +97,7 @@ export class Sender {
    * @returns what can be aborted
    */
   send(request: SendRequest, done: (result: SendResult) => void): Exchange | undefined {
-    const { url, headers, body } = request;
+    const { url, headers, body, isAlone = false } = request;
     const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs;
     const destination = destinationOf(url);
     if (destination === undefined) {
@@ -103,10 +105,10 @@ export class Sender {
       return undefined;
     }
     const { origin, path } = destination;
-    const connection = this.#take(destination);
+    const connection = isAlone ? this.#open(destination) : this.#take(destination);
     const ended = (result: SendResult, isReusable: boolean): void => {
       cancelTimeout();
-      this.#release(connection, isReusable, () => done(result));
+      this.#release(connection, isReusable && !isAlone, () => done(result));
     };
     const exchange = new Exchange(connection, ended);
     const cancelTimeout = this.#options.clock.setTimer(() => exchange.abort("timeout"), timeoutMs);

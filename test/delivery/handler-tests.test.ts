@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { HandlerTests } from "../../src/delivery/handler-tests.ts";
-import { trusting } from "../../src/delivery/sender.ts";
+import { type Sender, trusting } from "../../src/delivery/sender.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
@@ -11,16 +11,18 @@ import { names, newSender } from "./sender-setup.ts";
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const PREVIOUS = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
 
-function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerTests {
+function senderWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): Sender {
   const sender = newSender({
     allowNetworks,
     resolve: names({ "handler.test": ["127.0.0.1"] }),
     secureContext: trusting(TEST_CERTIFICATE),
-    lifeMs: 0,
   });
-  const tests = new HandlerTests({ clock: systemClock, random: systemRandom, version: "test", sender });
-  onTestFinished(() => tests.close());
-  return tests;
+  onTestFinished(() => sender.close());
+  return sender;
+}
+
+function testsWith(sender = senderWith()): HandlerTests {
+  return new HandlerTests({ clock: systemClock, random: systemRandom, version: "test", sender });
 }
 
 function requestTo(handler: string, changes: Partial<ClaimedSubscription> = {}) {
@@ -57,7 +59,7 @@ test("each test makes a connection of its own", async () => {
 
 test("an address that deliveries may not go to gets nothing, and the rule is told", async () => {
   const receiver = await openReceiver();
-  const refused = await testsWith([]).send(requestTo(receiver.url));
+  const refused = await testsWith(senderWith([])).send(requestTo(receiver.url));
   expect(refused).toMatchObject({ outcome: "failed", error_code: "address_refused", response: null });
   expect(refused.refusal).toContain("127.0.0.1");
   expect(receiver.accepted).toBe(0);
@@ -92,7 +94,8 @@ test("the timeout is the subscription's", async () => {
 test("one caller gets half of the tests that may be under way, and another still its own", async () => {
   const receiver = await openReceiver();
   receiver.answer = () => "hang";
-  const tests = testsWith();
+  const sender = senderWith();
+  const tests = testsWith(sender);
   const send = (caller: string) => tests.send({ ...requestTo(receiver.url), caller });
   const running = [send("greedy"), send("greedy")];
   await expect(send("greedy")).rejects.toMatchObject({
@@ -101,7 +104,7 @@ test("one caller gets half of the tests that may be under way, and another still
   });
   running.push(send("other"));
   await receiver.received(3);
-  tests.close();
+  sender.close();
   for (const one of await Promise.all(running)) expect(one).toMatchObject({ error_code: "interrupted" });
   receiver.answer = () => ({});
   expect(await send("greedy")).toMatchObject({ outcome: "delivered" });
