@@ -7,7 +7,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveriesPort, ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { DeliverySelection } from "../store/queue.ts";
-import { type ReplayPlan, type ReplayRequest, type ReplaySelector } from "../store/history.ts";
+import type { ReplayRequest, ReplaySelector } from "../store/history.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { listenable } from "./subscriptions.ts";
@@ -78,30 +78,29 @@ export function replaysPort(context: ServiceContext, access: Access): ReplaysPor
   const { store, clock, background } = context;
   const { readable, writable } = finder(access, "replay", (id: number) => store.replays.find(checkId(id)));
 
-  async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
+  async function asked(id: number, input: NewReplay): Promise<[Subscription, ReplayRequest]> {
     const subscription = await listenable(context, access, id);
     const body = readBody<NewReplay>(NEW_REPLAY, input, { from: checkTime, to: checkTime });
-    const planned = await store.replays.plan(requestOf(id, body, clock.now()));
-    return [subscription, existing(planned, "subscription", id)];
+    return [subscription, requestOf(id, body, clock.now())];
   }
 
   return {
     async count(id, input) {
-      const [{ application, subscription, action }, planned] = await plan(id, input);
-      const { selection, fromMs, toMs = clock.now() } = planned;
-      const total = await store.replays.count(planned);
+      const [{ application, subscription, action }, request] = await asked(id, input);
+      const { selection, fromMs, toMs = clock.now() } = request;
+      const total = await store.replays.count(request);
       const range = { from: toIso(fromMs), to: toIso(toMs) };
       return { data: { subscription_id: id, application, subscription, action, selection, ...range, total } };
     },
     async start(id, input) {
-      const [subscription, planned] = await plan(id, input);
+      const [subscription, request] = await asked(id, input);
       const replay = existing(
-        await store.replays.start(planned, clock.now(), access.actor),
+        await store.replays.start(request, clock.now(), access.actor),
         "subscription",
         id,
       );
       // It waits no longer for what its handler asked for.
-      if (planned.selection === "waiting") background.engine?.wake(subscription);
+      if (request.selection === "waiting") background.engine?.wake(subscription);
       background.replays?.wake();
       return { data: replay };
     },

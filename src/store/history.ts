@@ -6,15 +6,13 @@ import type { RowidRange } from "./events.ts";
 
 /** Replays: past events that are sent to a subscription again. */
 export interface ReplayStore {
-  /** What a replay would go through: the events so far that the subscription's action stands for; `undefined` for a deleted one. */
-  plan(query: ReplayRequest): Promise<ReplayPlan | undefined>;
-  /** How many deliveries the plan would send. Blocks no write; rejects with the signal's reason once that is aborted. */
-  count(plan: ReplayPlan, signal?: AbortSignal): Promise<number>;
+  /** How many deliveries a replay would send, or a plan. Blocks no write; rejects with the signal's reason once that is aborted. */
+  count(query: ReplayRequest | ReplayPlan, signal?: AbortSignal): Promise<number>;
   /**
-   * Records a running replay. `conflict` while another one of the subscription runs, or when that has another action by now;
-   * `undefined` when it was deleted meanwhile.
+   * Records a running replay of the events so far that the subscription's action stands for. `conflict` while another one of the
+   * subscription runs; `undefined` when it was deleted.
    */
-  start(plan: ReplayPlan, nowMs: number, by?: Actor): Promise<Replay | undefined>;
+  start(request: ReplayRequest, nowMs: number, by?: Actor): Promise<Replay | undefined>;
   /** Makes the next deliveries due and stores the position, in one transaction: no step is repeated. */
   advance(id: number, step: ReplayStep): Promise<ReplayProgress>;
   running(): Promise<readonly RunningReplay[]>;
@@ -36,6 +34,7 @@ export interface ReplayRequest {
   readonly toMs?: number;
 }
 
+/** What a replay goes through. */
 export interface ReplayPlan extends ReplayRequest {
   /** What the subscription is bound to: a name or a pattern. */
   readonly action: string;

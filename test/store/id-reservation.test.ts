@@ -35,8 +35,8 @@ async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Rec
   const subscription = await store.catalog.createSubscription(subscriptionTo(name), nowMs);
   const [recorded] = await store.events.record([eventOf(action.rowid)], nowMs);
   const token = await store.tokens.create({ name, hash: hashToken(name), scopes: [] }, nowMs);
-  const plan = await store.replays.plan({ subscription: subscription.rowid, selection: "all", fromMs: 0 });
-  const replay = await store.replays.start(plan!, nowMs);
+  const request = { subscription: subscription.rowid, selection: "all", fromMs: 0 } as const;
+  const replay = await store.replays.start(request, nowMs);
   const [delivery] = await store.queue.list({ subscription: subscription.rowid, limit: 1 });
   const records = { action, subscription, token, delivery: delivery!, replay: replay! };
   const numbers = Object.entries(records).map(([noun, { rowid }]) => [noun, rowid] as const);
@@ -100,8 +100,8 @@ it("replays and retention work on both sides of the skipped numbers", async () =
   const events = Array.from({ length: 1_000 }, () => eventOf(actionId));
   await restored.events.record(events, laterMs);
   const late = await restored.catalog.createSubscription(subscriptionTo("a", { subscription: "late" }), NOW);
-  const plan = await restored.replays.plan({ subscription: late.rowid, selection: "missed", fromMs: NOW });
-  expect(await restored.replays.count(plan!)).toBe(1_001);
+  const request = { subscription: late.rowid, selection: "missed", fromMs: NOW } as const;
+  expect(await restored.replays.count(request)).toBe(1_001);
   let calls = 0;
   for (let next: number | undefined; calls === 0 || next !== undefined; calls += 1) {
     ({ next } = await restored.events.removeExpired({ beforeMs: laterMs + DAY_MS }, next));

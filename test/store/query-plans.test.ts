@@ -254,9 +254,9 @@ describe("query plans", () => {
   it("replays walk the events of one action, or the failed or waiting ones of one subscription, in order", async () => {
     for (const selection of REPLAY_SELECTIONS) {
       const searched = await plansOf(async (sql) => {
-        const plan = (await replays.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
-        await replays.countReplay(sql, plan);
-        await replays.startReplay(sql, plan, 9);
+        const request = { subscription: 1, selection, fromMs: 0 };
+        await replays.countReplay(sql, request);
+        await replays.startReplay(sql, request, 9);
         if (selection === "waiting") sql.run("UPDATE delivery SET failures = 1, due_ms = 99");
         else sql.run("UPDATE delivery SET state = 3, due_ms = NULL");
         await replays.advanceReplay(sql, 1, {

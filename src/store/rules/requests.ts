@@ -1,7 +1,7 @@
 import { type Delivery, statusesBefore } from "../../domain/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Replay, ReplaySelection } from "../../domain/replay.ts";
-import type { ReplayPlan, ReplayStep } from "../history.ts";
+import type { ReplayStep } from "../history.ts";
 
 // What becomes of what persons ask for: a retry or a skip of a delivery, and a replay.
 
@@ -54,20 +54,8 @@ function conflict(
   return new EvregError("conflict", `Delivery ${rowid} cannot be ${change}: ${why}.`, { rowid, status });
 }
 
-/**
- * @param action of the subscription now
- * @param running the replay of the subscription that runs
- * @throws EvregError `conflict` where the plan was made for another action, or another replay runs
- */
-export function checkReplayStart(
-  { subscription, action: planned }: Pick<ReplayPlan, "subscription" | "action">,
-  action: string,
-  running: Pick<Replay, "rowid"> | undefined,
-): void {
-  if (action !== planned) {
-    const message = `Subscription ${subscription} was just bound to another action; look at it, then ask again.`;
-    throw new EvregError("conflict", message, { subscription });
-  }
+/** @throws EvregError `conflict` where another replay of the subscription runs */
+export function checkNoneRuns(subscription: number, running: Pick<Replay, "rowid"> | undefined): void {
   if (running === undefined) return;
   const { rowid } = running;
   const message = `Replay ${rowid} of subscription ${subscription} still runs: wait for its end, or cancel it.`;

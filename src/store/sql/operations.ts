@@ -94,7 +94,6 @@ export const OPERATIONS = {
     backlog: longRead(backlog.countBacklog),
   },
   replays: {
-    plan: longRead(replays.planReplay),
     count: longRead(replays.countReplay),
     start: audited("replay.started", replays.startReplay, {
       members: ({ selection }) => newValue("selection", selection),

@@ -139,8 +139,8 @@ export function createStore(parts: StoreParts): Store {
     queue: deliveryQueue(calls.queue, claimed),
     replays: {
       ...replays,
-      async count(plan, signal) {
-        const counts = await readParts(replays.count, plan, signal);
+      async count(query, signal) {
+        const counts = await readParts(replays.count, query, signal);
         return counts.reduce((sum, count) => sum + count, 0);
       },
     },

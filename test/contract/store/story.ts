@@ -6,6 +6,7 @@ import { SERVICE_EVENT_NAMES, SERVICE_EVENT_SCHEMAS } from "../../../src/domain/
 import { BACKLOG_CAUSES } from "../../../src/domain/stats/stats.ts";
 import { compileSchema } from "../../../src/schema/validate/compile.ts";
 import type { SubscriptionPatch } from "../../../src/store/catalog.ts";
+import type { ReplayRequest } from "../../../src/store/history.ts";
 import type { AttemptEnding, AttemptResult, Claim } from "../../../src/store/queue.ts";
 import { agreedBacklog, eventOf, type Fixture, NOW, recordedRowid, resultOf } from "./fixture.ts";
 
@@ -278,13 +279,12 @@ export class Story {
     await expect(asking, this.#step).rejects.toMatchObject({ code: "conflict", message });
   }
 
-  async #planned(selection: string) {
-    const request = { subscription: this.#id, selection: selection as ReplaySelection, fromMs: 0 };
-    return (await this.#on.replays.plan(request))!;
+  #requestOf(selection: string): ReplayRequest {
+    return { subscription: this.#id, selection: selection as ReplaySelection, fromMs: 0 };
   }
 
   async #startReplay(selection: string): Promise<void> {
-    this.#replay = await this.#on.replays.start(await this.#planned(selection), this.#nowMs);
+    this.#replay = await this.#on.replays.start(this.#requestOf(selection), this.#nowMs);
   }
 
   /** `advance 2`: a step makes so many due, and may make no more; `advance end` has gone through all. */
@@ -302,7 +302,7 @@ export class Story {
 
   /** `replay missed 2`: so many are counted, and made due one by one. */
   async #replayAll(selection: string, wanted: number): Promise<void> {
-    expect(await this.#on.replays.count(await this.#planned(selection)), this.#step).toBe(wanted);
+    expect(await this.#on.replays.count(this.#requestOf(selection)), this.#step).toBe(wanted);
     await this.#startReplay(selection);
     for (let queued = 0; queued < wanted; queued += 1) await this.#advance("1");
     await this.#advance("end");
@@ -402,7 +402,7 @@ export class Story {
         return [left.map((event) => this.#numberOf(event)), numbersIn([word, ...rest])];
       }
       case "count":
-        return [await this.#on.replays.count(await this.#planned(word)), Number(rest[0])];
+        return [await this.#on.replays.count(this.#requestOf(word)), Number(rest[0])];
       default:
         throw new Error(`There is no step ${this.#step}.`);
     }

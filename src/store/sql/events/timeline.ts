@@ -23,7 +23,7 @@ export async function idRangesOf(
   // The range begins at 0, like the first block.
   if (fromMs === undefined && toMs === undefined) return [{ low: 0, high: newest }];
   const steps = await sql.column<number>(
-    `SELECT DISTINCT ${step} FROM clock_step WHERE ${step} > 0 AND ${step} <= ? ORDER BY 1`,
+    `SELECT DISTINCT ${step} FROM clock_step WHERE ${step} > (SELECT min(rowid) FROM ${table}) AND ${step} <= ? ORDER BY 1`,
     newest,
   );
   const starts = [0, ...steps];

@@ -10,7 +10,7 @@ import type {
   ReplayStep,
   RunningReplay,
 } from "../../history.ts";
-import { checkReplayStart, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
+import { checkNoneRuns, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
@@ -43,11 +43,15 @@ const SELECT_REPLAY = `
   FROM replay AS r
   CROSS JOIN subscription AS s ON s.rowid = r.subscription_id`;
 
-export async function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Promise<Replay | undefined> {
+export async function startReplay(
+  sql: Sql,
+  request: ReplayRequest,
+  nowMs: number,
+): Promise<Replay | undefined> {
+  const plan = await planOf(sql, request);
+  if (plan === undefined) return undefined;
   const { subscription, action, selection, fromMs, toMs = nowMs, scope } = plan;
-  const current = await boundAction(sql, subscription);
-  if (current === undefined) return undefined;
-  checkReplayStart(plan, current, (await loadRunning(sql, "r.subscription_id = ?", subscription))[0]);
+  checkNoneRuns(subscription, (await loadRunning(sql, "r.subscription_id = ?", subscription))[0]);
   const id = await insertNumbered(sql, "replay", {
     subscription_id: subscription,
     action,
@@ -61,12 +65,17 @@ export async function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Pr
   return await findReplay(sql, id);
 }
 
-async function boundAction(sql: Sql, subscription: number): Promise<string | undefined> {
+/** Answers what a replay would go through; `undefined` where there is no such subscription. */
+async function planOf(sql: Sql, request: ReplayRequest): Promise<ReplayPlan | undefined> {
+  const { subscription, fromMs, toMs } = request;
   if (!isRowid(subscription)) return undefined;
-  return await sql.value(
+  const action = await sql.value<string | undefined>(
     "SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
     subscription,
   );
+  return action === undefined
+    ? undefined
+    : { ...request, action, scope: await idRangesOf(sql, "event", fromMs, toMs) };
 }
 
 function rangesToJson(ranges: readonly RowidRange[]): string {
@@ -111,8 +120,13 @@ export async function endRunning(
   reason: string,
   nowMs: number,
 ): Promise<void> {
-  const [running] = await loadRunning(sql, "r.subscription_id = ?", subscription);
-  if (running !== undefined) await endReplay(sql, running.rowid, status, reason, nowMs);
+  await sql.run(
+    "UPDATE replay SET status = ?2, reason = ?3, finished_ms = ?4 WHERE subscription_id = ?1 AND status = 'running'",
+    subscription,
+    status,
+    reason,
+    nowMs,
+  );
 }
 
 async function endReplay(
@@ -310,16 +324,13 @@ async function windowOf(sql: Sql, plan: ReplayPlan, range: RowidRange): Promise<
   return { low: first ?? low, high: Math.min(high, (first ?? high) + WINDOW - 1) };
 }
 
-export async function planReplay(sql: Sql, request: ReplayRequest): Promise<ReplayPlan | undefined> {
-  const { subscription, fromMs, toMs } = request;
-  const action = await boundAction(sql, subscription);
-  if (action === undefined) return undefined;
-  return { ...request, action, scope: await idRangesOf(sql, "event", fromMs, toMs) };
-}
-
-export async function countReplay(sql: Sql, plan: ReplayPlan): Promise<ReadPart<number, ReplayPlan>> {
-  const [range] = plan.scope;
-  if (range === undefined) return { items: [] };
+export async function countReplay(
+  sql: Sql,
+  query: ReplayRequest | ReplayPlan,
+): Promise<ReadPart<number, ReplayRequest | ReplayPlan>> {
+  const plan = "scope" in query ? query : await planOf(sql, query);
+  const [range] = plan?.scope ?? [];
+  if (plan === undefined || range === undefined) return { items: [] };
   const window = await windowOf(sql, plan, range);
   const chosen = `SELECT count(*) FROM (${walkOf(plan).chosen}) AS chosen`;
   const count = await sql.value<number>(chosen, ...valuesOf(plan, window));

@@ -39,7 +39,6 @@ export async function removeExpired(
   const deliveries = await deleteDeliveries(sql, removable);
   await storeRemoved(sql, removable);
   const events = await deleteEvents(sql, removable);
-  if (events > 0) await dropOldClockSteps(sql);
   const isDone = selected.length === searched.length && searched.length < MAX_REMOVED_ROWS;
   const next = !isDone ? selected.at(-1) : others.length > 0 ? range.high : undefined;
   return { events, deliveries, next };
@@ -96,14 +95,4 @@ export async function loadRemoved(sql: Sql): Promise<EventBounds["removed"]> {
     "SELECT last_event AS event, last_ms AS ms FROM removed_events",
   );
   return row ?? { event: 0, ms: 0 };
-}
-
-/** Removes clock steps that separate nothing, as no rows are left before them. */
-async function dropOldClockSteps(sql: Sql): Promise<void> {
-  await sql.run(
-    `DELETE FROM clock_step
-      WHERE first_event <= (SELECT coalesce(min(rowid), ?1) FROM event)
-        AND first_delivery <= (SELECT coalesce(min(rowid), ?1) FROM delivery)`,
-    Number.MAX_SAFE_INTEGER,
-  );
 }
