@@ -134,9 +134,10 @@ interface CountedDeliveries {
   readonly blockedSinceMs: number | null;
 }
 
-/** SQL of the deliveries that the subscription `?1` blocks for; goes on with a join of those behind them. */
-const BLOCKING = `FROM subscription AS s CROSS JOIN ${FAILING}`;
-const IS_BLOCKING = `s.rowid = ?1 AND ${BLOCKS} AND ${IS_EXHAUSTED}`;
+/** SQL of what is behind the deliveries that the subscription `?1` blocks for. */
+const BLOCKED = `FROM subscription AS s CROSS JOIN ${FAILING} CROSS JOIN delivery AS b INDEXED BY delivery_key
+  ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
+  WHERE s.rowid = ?1 AND ${BLOCKS} AND ${IS_EXHAUSTED}`;
 
 async function countOf(
   sql: Sql,
@@ -150,10 +151,8 @@ async function countOf(
     `SELECT count(*) AS pending, count(CASE WHEN due_ms <= ?2 THEN 1 END) AS now,
         (SELECT max(d.due_ms, ?4) ${PENDING_OF} AND d.due_ms <= ?2 AND NOT ${LEASE_OF("d")} ORDER BY d.due_ms LIMIT 1) AS nowSinceMs,
         (SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?3) AS few) AS behind,
-        (SELECT count(*) FROM (SELECT 1 ${BLOCKING} CROSS JOIN delivery AS b INDEXED BY delivery_key
-          ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
-          WHERE ${IS_BLOCKING} LIMIT ?3) AS few) AS blocked,
-        (SELECT min(ms) FROM (SELECT f.created_ms AS ms ${BLOCKING} WHERE ${IS_BLOCKING} LIMIT ?3) AS few) AS blockedSinceMs
+        (SELECT count(*) FROM (SELECT 1 ${BLOCKED} LIMIT ?3) AS few) AS blocked,
+        (SELECT min(ms) FROM (SELECT f.created_ms AS ms ${BLOCKED} LIMIT ?3) AS few) AS blockedSinceMs
       FROM (SELECT d.due_ms ${PENDING_OF} ORDER BY d.due_ms LIMIT ?3) AS first`,
     id,
     isWaiting ? NEVER_MS : nowMs,

@@ -20,7 +20,7 @@ import {
   SELECT_DELIVERY,
   STATUS,
 } from "./delivery-state.ts";
-import { keysOfDeliveries, releaseKeys } from "./key-order.ts";
+import { type OrderKey, releaseKeys } from "./key-order.ts";
 import type { Work } from "../operation.ts";
 
 export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAttempts | undefined> {
@@ -37,14 +37,13 @@ export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promis
     `SELECT d.due_ms ${PENDING_OF} ORDER BY d.due_ms LIMIT 1`,
     subscription,
   );
-  const keys = await keysOfDeliveries(sql, [id]);
   const due =
-    keys.length > 0
-      ? { state: DELIVERY_STATE.behind, due_ms: null }
-      : { state: DELIVERY_STATE.pending, due_ms: Math.min(firstMs ?? nowMs, nowMs) };
+    row.key === null
+      ? { state: DELIVERY_STATE.pending, due_ms: Math.min(firstMs ?? nowMs, nowMs) }
+      : { state: DELIVERY_STATE.behind, due_ms: null };
   await updateRow(sql, "delivery", id, { ...due, failures: 0, finished_ms: null });
   await updateRow(sql, "subscription", subscription, { slowed_until_ms: null });
-  await releaseKeys(sql, keys, nowMs);
+  await releaseKeys(sql, keysOf(row), nowMs);
   return deliveryOf((await findRow(sql, id))!);
 }
 
@@ -53,10 +52,14 @@ export async function skipDelivery(work: Work, id: number, nowMs: number): Promi
   if (row === undefined) return undefined;
   checkSkip(requestedOf(row));
   await updateRow(work, "delivery", id, { state: DELIVERY_STATE.failed, due_ms: null, finished_ms: nowMs });
-  await releaseKeys(work, await keysOfDeliveries(work, [id]), nowMs);
+  await releaseKeys(work, keysOf(row), nowMs);
   await recordServiceEvents(work, { failed: [id] }, nowMs);
   work.changes.push({ failed: 1 });
   return deliveryOf((await findRow(work, id))!);
+}
+
+function keysOf({ subscription_id: subscription, key }: DeliveryRow): readonly OrderKey[] {
+  return key === null ? [] : [[subscription, key]];
 }
 
 function requestedOf(row: DeliveryRow): RequestedDelivery {

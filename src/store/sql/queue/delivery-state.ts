@@ -8,6 +8,8 @@ export interface DeliveryRow extends StoredRecord<
   "next_attempt_at" | "timestamped" | "finished_at"
 > {
   readonly deleted_ms: number | null;
+  /** The key by which it has a place in an order, while it is unfinished or once it had one. */
+  readonly key: number | null;
 }
 
 /**
@@ -65,7 +67,7 @@ export const UNFINISHED = `(${IS_OPEN} AND (s.deleted_ms IS NULL OR ${LEASED}))`
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS rowid, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
     d.attempt + ${LEASED} AS attempt, d.due_ms AS next_attempt_at, d.last_error,
-    d.created_ms AS timestamped, d.finished_ms AS finished_at, s.deleted_ms`;
+    d.created_ms AS timestamped, d.finished_ms AS finished_at, s.deleted_ms, d.key`;
 
 export const JOIN_NAMES = `
   CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
@@ -80,7 +82,7 @@ export function settingOf(name: keyof SubscriptionSettings): string {
   return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
 }
 
-export function deliveryOf({ deleted_ms, ...row }: DeliveryRow): Delivery {
+export function deliveryOf({ deleted_ms, key: _key, ...row }: DeliveryRow): Delivery {
   const isPlanned = row.status === "pending" || row.status === "waiting";
   return {
     ...row,

@@ -30,15 +30,12 @@ const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} IN
  */
 export async function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number): Promise<number> {
   if (keys.length === 0) return 0;
-  // What is due goes behind what comes before it, or is leased.
+  // One of a key is pending. If it is not leased yet, it goes behind what comes before it.
   await sql.run(
     `UPDATE delivery SET state = ${BEHIND}, due_ms = NULL WHERE rowid IN (
         SELECT r.rowid FROM list(?: subscription bigint, key bigint) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
-        WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND (
-          EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${PENDING}
-            AND (${LEASE_OF("o")} OR o.event_id < r.event_id))
-          OR r.event_id > (SELECT o.event_id ${FROM_KEYS("o")}
-            WHERE ${ofKey("o")} AND o.state = ${BEHIND} ORDER BY o.event_id LIMIT 1)))`,
+        WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND r.event_id >
+          (SELECT o.event_id ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${BEHIND} ORDER BY o.event_id LIMIT 1))`,
     keys,
   );
   return await sql.run(
@@ -158,19 +155,6 @@ async function keysOf(
   if (steps.length === 0) return placed.map(() => WHOLE_KEY);
   const payloads = await loadPayloads(sql, placed);
   return placed.flatMap(({ eventId }) => orderKeysOf(payloads.get(eventId) ?? undefined, [steps]));
-}
-
-/** Answers the keys of these deliveries, which may have ended. */
-export async function keysOfDeliveries(
-  sql: Sql,
-  deliveryIds: readonly number[],
-): Promise<readonly OrderKey[]> {
-  const rows = await sql.rows<{ id: number; key: number }>(
-    `SELECT DISTINCT d.subscription_id AS id, d.key FROM list(?: id bigint) AS g
-      CROSS JOIN delivery AS d ON d.rowid = g.id WHERE d.key IS NOT NULL`,
-    deliveryIds,
-  );
-  return rows.map(({ id, key }) => [id, key]);
 }
 
 /** SQL of `f`, the pending deliveries in an order of the subscription `s` that have used up their retries. */
