@@ -23,7 +23,7 @@ import { type Owner, writeOwner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
 import type { Service } from "../service/service.ts";
 import type { Store, StoreChange } from "../store/store.ts";
-import { dataFindings, programFinding } from "./doctor-findings.ts";
+import { dataFindings, programFinding, transportFindings } from "./doctor-findings.ts";
 import { processGroup } from "./processes.ts";
 
 /** What a server and a command that holds the data folder itself are both built from. */
@@ -146,6 +146,7 @@ export async function compose(options: ComposeOptions) {
     environment: () => ({
       findings: [
         programFinding(version),
+        ...transportFindings(config),
         ...(options.findings?.() ?? []),
         ...(serves || database === undefined ? dataFindings(config) : []),
       ],

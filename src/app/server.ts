@@ -83,10 +83,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const authorities = config.delivery.ca;
     const ca = authorities === undefined ? undefined : readAuthorities("delivery.ca", authorities);
     let listeners: Listeners | undefined;
-    const findings = (): readonly Finding[] => [
-      ...transportFindings(config),
-      ...certificateFindings(listeners?.certificateEndsMs(), clock.now()),
-    ];
+    const findings = (): readonly Finding[] =>
+      certificateFindings(listeners?.certificateEndsMs(), clock.now());
     const composing = whenFree(config.data, SERVER_WAIT_MS, () =>
       compose({ ...options, config, command: "serve", onFatal, findings }),
     );
