@@ -57,7 +57,6 @@ export interface Field {
   /** The group in the form of the page that it is in, and what stands beside it there. */
   readonly group?: string;
   readonly hint?: string;
-  readonly example?: string;
 }
 
 /** The members by which a record names the subscription that it is of. */

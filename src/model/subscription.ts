@@ -225,7 +225,6 @@ export const SUBSCRIPTION = {
     flagName: "header",
     group: "What is sent along",
     hint: "A line each. They are shown to all who may read this: credentials belong into the bearer.",
-    example: "X-Team: billing",
   },
   retry_schedule: {
     ...setting({

@@ -44,7 +44,7 @@ const ONLY_FOR: Readonly<Record<string, readonly string[]>> = {
   ui: [],
   schema: ["import", "delivery", "service", "cli", "commands"],
   sdk: [],
-  config: ["delivery", "service", "app", "cli", "commands"],
+  config: ["delivery", "service", "http", "app", "cli", "commands"],
   import: ["cli", "commands"],
   store: [
     "store/sql",

@@ -1,3 +1,4 @@
+import type { Config } from "../../config/keys.ts";
 import type { InputSchema, JsonSchema } from "../../domain/request.ts";
 import type { Answer } from "../../evreg.ts";
 import { record } from "../../model/field.ts";
@@ -74,8 +75,8 @@ interface RouteDefaults extends Partial<Pick<Route, "access">> {
   readonly failures?: readonly number[];
   /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
-  /** Of a route that takes a token, by default `read` for `GET` and `write` for all others; `null`: any token is enough. */
-  readonly scope?: string | null;
+  /** Of a route that takes a token, by default `read` for `GET` and `write` for all others. */
+  readonly scope?: string;
 }
 
 interface OwnRoute
@@ -84,11 +85,9 @@ interface OwnRoute
 /** A route that answers in a way of its own. */
 export function routeAt(target: string, operationId: string, summary: string, given: OwnRoute): Route {
   const [method, path] = target.split(" ") as [Route["method"], string];
-  const { access = "token", tag = path.split("/")[2]!, failures: more = [], scope, ...own } = given;
+  const { access = "token", tag = path.split("/")[2]!, failures: more = [], ...own } = given;
   const failures = path.includes(":") ? [404, ...more] : more;
-  const usual = method === "GET" ? "read" : "write";
-  const needed = scope === undefined && access === "token" ? usual : scope;
-  const scoped = needed === undefined || needed === null ? {} : { scope: needed };
+  const scoped = access === "token" ? { scope: method === "GET" ? "read" : "write" } : {};
   return { method, path, operationId, tag, summary, access, failures, ...scoped, ...own };
 }
 
@@ -165,18 +164,9 @@ export function operation(
 export type HttpService = Pick<Service, "as" | "tokens">;
 
 /** The slice of the configuration that the routes depend on. */
-export interface HttpConfig {
-  readonly auth: {
-    /** `off`: whoever reaches the listener may do everything. Only ever on loopback. */
-    readonly mode: "token" | "off";
-    /** Opens the two publish routes to callers without a token. */
-    readonly anonymousPublish: boolean;
-  };
+export interface HttpConfig extends Pick<Config, "auth" | "limits" | "ui"> {
   /** Whether the data folder has the file `token`, with a token that holds. */
   readonly hasTokenFile: boolean;
-  readonly limits: { readonly payloadBytes: number };
-  /** Whether the page for browsers is served. */
-  readonly ui: { readonly enabled: boolean };
 }
 
 /** What a route may know beside its request. */

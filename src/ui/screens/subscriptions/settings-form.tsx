@@ -261,8 +261,10 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
 /** The fields of a group that are as their descriptions have them. */
 const plainFields = ({ of, draft }: KeptForm<Draft>, group: string) =>
   formOf(draft.fields.mode, group).map(({ name, title = name, kind, schema, unset = "", ...field }) => {
-    const { example = unset, hint = String(schema["description"]) } = field;
-    const about = { label: title, placeholder: example, hint };
+    const { hint = String(schema["description"]) } = field;
+    const [example] = (schema["examples"] ?? []) as readonly unknown[];
+    const placeholder = kind.hasLines && example !== undefined ? kind.write(example) : unset;
+    const about = { label: title, placeholder, hint };
     return kind.hasLines ? (
       <AreaField key={name} {...about} {...of(name)} rows={2} />
     ) : (

@@ -12,10 +12,7 @@ import type { ReadSubscription } from "../../records/exact-record.ts";
 /** A setting that one text stands for. */
 type PlainSetting = Exclude<SettingOf<typeof SUBSCRIPTION>, "filter" | "ordered" | "on_exhausted">;
 
-interface PlainField extends Pick<
-  Field,
-  "only" | "title" | "words" | "unset" | "group" | "hint" | "example"
-> {
+interface PlainField extends Pick<Field, "only" | "title" | "words" | "unset" | "group" | "hint"> {
   readonly name: PlainSetting;
   readonly kind: FieldKind;
   readonly schema: JsonSchema;
