@@ -165,7 +165,7 @@ export function createService(options: ServiceOptions): Service {
         },
         async backup(signal) {
           access.require("admin");
-          if (store.files !== undefined) return store.files.backup(signal);
+          if (store.backup !== undefined) return store.backup(signal);
           throw new EvregError(
             "conflict",
             "The data of this server are in a database that is not evreg's own: make a backup with its tools.",

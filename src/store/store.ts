@@ -31,10 +31,13 @@ export interface Store {
   readonly audit: AuditStore;
   readonly stats: StatsStore;
   readonly node: StoreNode;
-  /** A store whose data are in files of this machine has it. */
-  readonly files?: FileAdmin;
   /** A store whose data are in a database has it. */
   readonly database?: DatabaseAdmin;
+  /**
+   * Copies everything as it is at one moment after the call, while writes go on; the caller closes the copy. `conflict` while
+   * another one is open, `unavailable` when there is no space for it. A store whose data are in a file of this machine has it.
+   */
+  backup?(signal?: AbortSignal): Promise<Backup>;
   /** The events that were found damaged since the store was opened; at most the first thousand. */
   damagedEvents(): readonly number[];
   /** Answers what the last commits showed. */
@@ -96,15 +99,6 @@ interface TokenStore {
   /** @param keepsAdmin whether the last token that has the scope `admin` now is refused, with `conflict` */
   revoke(id: number, keepsAdmin: boolean, nowMs: number, by?: Actor): Promise<Token | undefined>;
   recordUse(id: number, atMs: number): Promise<void>;
-}
-
-/** The files of a store. */
-export interface FileAdmin {
-  /**
-   * Copies everything as it is at one moment after the call, while writes go on; the caller closes the copy. `conflict` while
-   * another one is open, `unavailable` when there is no space for it.
-   */
-  backup(signal?: AbortSignal): Promise<Backup>;
 }
 
 /** The database that a store has its data in, and who has it open. */

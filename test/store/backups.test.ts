@@ -33,10 +33,10 @@ const batchOf = (actionId: number, events: number) =>
 describe("backups of a data file", () => {
   it("begin once the one before is closed; before that they are refused", async () => {
     const store = await open();
-    const first = await store.files!.backup();
-    await expect(store.files!.backup()).rejects.toMatchObject({ code: "conflict" });
+    const first = await store.backup!();
+    await expect(store.backup!()).rejects.toMatchObject({ code: "conflict" });
     const closed = first.close();
-    await (await store.files!.backup()).close();
+    await (await store.backup!()).close();
     await closed;
     await store.close();
   });
@@ -56,7 +56,7 @@ describe("backups of a data file", () => {
         await store.tokens.create({ name: "n", hash: `h${round}`, scopes: [] }, 1);
       }
     })();
-    const backup = await store.files!.backup();
+    const backup = await store.backup!();
     over.abort();
     await writing;
     const { path, bytes } = await written(backup);
@@ -76,7 +76,7 @@ describe("backups of a data file", () => {
   it("leave no other file, leave the folder locked, and do not keep the store from closing", async () => {
     const store = await open();
     await actionOf(store);
-    const backup = await store.files!.backup();
+    const backup = await store.backup!();
     expect(readdirSync(join(scratch.path, "data")).toSorted()).toEqual([
       "evreg.db",
       "evreg.db-wal",
@@ -88,7 +88,7 @@ describe("backups of a data file", () => {
     );
     await store.close();
     await expect(written(backup)).rejects.toThrow();
-    await expect(store.files!.backup()).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.backup!()).rejects.toMatchObject({ code: "unavailable" });
     expect(readdirSync(join(scratch.path, "data"))).toEqual(["evreg.db"]);
   });
 
@@ -97,7 +97,7 @@ describe("backups of a data file", () => {
     const actionId = await actionOf(store);
     for (let round = 0; round < 8; round += 1) await store.events.record(batchOf(actionId, 500), 1);
     const gone = new AbortController();
-    const making = store.files!.backup(gone.signal);
+    const making = store.backup!(gone.signal);
     gone.abort(new Error("gone"));
     await expect(making).rejects.toThrow("gone");
     // Twice what the log holds before the engine moves it.
@@ -115,7 +115,7 @@ describe.skipIf(small === undefined)("a disk without room (a tmpfs of 90 MiB)", 
     const store = await openStore(folder);
     const actionId = await actionOf(store);
     for (let round = 0; round < 15; round += 1) await store.events.record(batchOf(actionId, 500), 1);
-    await expect(store.files.backup()).rejects.toMatchObject({
+    await expect(store.backup?.()).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("no room"),
     });

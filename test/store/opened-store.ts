@@ -7,7 +7,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import type { SubscriptionRecord } from "../../src/store/catalog.ts";
 import type { EventRecord } from "../../src/store/events.ts";
 import { restore, type RestoredData, type RestoreOptions } from "../../src/store/libsql/files/restore.ts";
-import { type FileStore, openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
+import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 
@@ -21,7 +21,7 @@ export function useScratch(): { readonly path: string } {
   return scratch;
 }
 
-export function openStore(folder: string, options: Partial<OpenOptions> = {}): Promise<FileStore> {
+export function openStore(folder: string, options: Partial<OpenOptions> = {}): Promise<Store> {
   return openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, ...options });
 }
 
@@ -48,7 +48,7 @@ export async function payloadsIn(store: Store, page = 1): Promise<readonly (stri
 
 /** A backup of the store. */
 export async function backupOf(store: Store): Promise<Buffer> {
-  const backup = await store.files!.backup();
+  const backup = await store.backup!();
   const pieces: Uint8Array[] = [];
   for await (const piece of backup.content()) pieces.push(piece);
   await backup.close();

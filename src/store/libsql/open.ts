@@ -5,7 +5,7 @@ import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import { removeOwner, writeOwner } from "../../runtime/owner-file.ts";
-import type { FileAdmin, Store } from "../store.ts";
+import type { Store } from "../store.ts";
 import { Backups } from "./files/backup.ts";
 import {
   admittedVersion,
@@ -33,8 +33,6 @@ import { EngineFailure } from "../sql/sql.ts";
 import { StoreThreads } from "../thread/store-threads.ts";
 import { WriteQueue } from "../thread/write-queue.ts";
 
-export type FileStore = Store & { readonly files: FileAdmin };
-
 export interface OpenOptions extends StoreOptions {
   /** The data folder, which is created if it is missing. */
   readonly folder: string;
@@ -49,7 +47,7 @@ export interface OpenOptions extends StoreOptions {
  * another form or encrypted with another key; `invalid` for another program's file; `unavailable` when it cannot be written to, its
  * data are gone, or its log is damaged; `not_found` without the data it needs
  */
-export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> {
+export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   const { folder, owner, logger = silentLogger, clock = systemClock } = options;
   prepareFolder(folder);
   const releaseFolder = holdInProcess(folder);
@@ -88,7 +86,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     if (serves) removeCopies(unfinishedCopy(path, ""));
     const key = options.encryption?.key;
     const store = createStore({ threads, queue, report, node: SOLE_NODE, key, close });
-    return { ...store, files: { backup: (signal) => backups.make(signal) } };
+    return { ...store, backup: (signal) => backups.make(signal) };
   } catch (error) {
     releaseFolder();
     throw error;
@@ -160,21 +158,13 @@ export interface MigrationStatus {
 
 /**
  * Answers what a start would do to the folder's file. Reads a few bytes and takes no lock, so it also works while a server has
- * the folder.
+ * the folder. To be called only while this process has no connection to the file.
  * @throws EvregError as `openLibsqlStore` for a file that is not evreg's or is newer, or is missing beside what is left of it
  */
 export function inspectMigrations(folder: string): MigrationStatus {
   const file = dataFileOf(folder);
   const exists = fileExists(file);
-  let current = 0;
-  if (existsSync(folder)) {
-    const releaseFolder = holdInProcess(folder);
-    try {
-      current = admittedVersion(folder);
-    } finally {
-      releaseFolder();
-    }
-  }
+  const current = existsSync(folder) ? admittedVersion(folder) : 0;
   const room = upgradeRoom(file, current);
   return { file, exists, current, latest: FORM, ...(room === undefined ? {} : { room }) };
 }
