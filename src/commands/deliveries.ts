@@ -35,6 +35,7 @@ export const DeliveriesList = listCommand(DELIVERIES, {
       BACKLOG_CAUSES,
       { helpValue: "CAUSE" },
     ),
+    key: textFlag("Only with this key, in subscriptions that are --ordered-by one.", "VALUE"),
     ...rangeFlags("Those created"),
     ...pageFlags(DELIVERIES),
     all: allFlag,

@@ -1,7 +1,7 @@
 import { type ATTEMPT, type DELIVERY, DELIVERY_STATUSES } from "../model/delivery.ts";
 import type { RecordOf } from "../model/field.ts";
 import { BACKLOG_CAUSES } from "./stats/stats.ts";
-import { byAction, from, inputSchema, pageLimit, rowid, to, type ValueOf } from "./request.ts";
+import { byAction, from, inputSchema, NO_NUL, pageLimit, rowid, to, type ValueOf } from "./request.ts";
 
 export type DeliveryStatus = Delivery["status"];
 
@@ -109,6 +109,7 @@ export const DELIVERY_LIMITS = {
   listDefault: 50,
   listMax: 500,
   responseBytes: 1_024,
+  keyLength: 1_024,
 } as const;
 
 export const DELIVERY_QUERY = inputSchema("DeliveryQuery", {
@@ -121,6 +122,14 @@ export const DELIVERY_QUERY = inputSchema("DeliveryQuery", {
     enum: BACKLOG_CAUSES,
     description:
       "Only those that are unfinished for this cause, as the backlog of `GET /v1/stats` counts them. due: to be sent next; busy: their handler has others; paced: by a rate limit, or for consumers; waiting: for their next attempt, or behind another; blocked: behind one that has used up its retries; delivering: an attempt is under way; held: their subscription is paused.",
+  },
+  key: {
+    type: "string",
+    maxLength: DELIVERY_LIMITS.keyLength,
+    pattern: NO_NUL,
+    description:
+      "Only with this key, in subscriptions that are ordered by key: the text that stands at the pointer or, as JSON, another value such as `42`. Both are meant where both can be.",
+    examples: ["C-17", "42"],
   },
   from: { ...from, description: "Created then or later." },
   to: { ...to, description: "Created before then." },

@@ -33,6 +33,17 @@ export function orderKeysOf(
   });
 }
 
+/** The keys that somebody may mean who types this: those of the text and, where it is JSON, of that value. */
+export function keysOfText(text: string): readonly number[] {
+  const asText = keyOfScalar(text);
+  try {
+    const value: unknown = JSON.parse(text);
+    return isScalar(value) ? [asText, keyOfScalar(value)] : [asText];
+  } catch {
+    return [asText];
+  }
+}
+
 /** The value that the steps of a JSON Pointer lead to; `undefined` where they lead nowhere, or to an object or a list. */
 function scalarAt(whole: unknown, steps: readonly string[]): Scalar | undefined {
   let value = whole;

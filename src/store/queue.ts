@@ -301,6 +301,8 @@ export interface DeliverySelection {
   readonly subscription?: number;
   readonly action?: string;
   readonly status?: DeliveryStatus;
+  /** The text of a key, or its JSON; only of subscriptions that are ordered by key. */
+  readonly key?: string;
   readonly applications?: readonly string[];
   readonly fromMs?: number;
   readonly toMs?: number;

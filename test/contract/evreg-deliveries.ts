@@ -139,6 +139,17 @@ export function deliveriesContract(open: OpenEvreg): void {
       await refusal((await under.as(["read:shop"])).subscriptions.attempts(1), "not_found");
     });
 
+    it("are listed by the key of their order", async () => {
+      await subscribe(under.evreg, { action: "any", ordered: { key: "/c" } });
+      await subscribe(under.evreg, { action: "any", subscription: "other" });
+      for (const c of ["C-17", 42, "42", "C-17", [1]]) await publish(under.evreg, newEvent({ c }, "any"));
+      const events = async (query: DeliveryQuery): Promise<number[]> =>
+        (await under.evreg.deliveries.list(query)).data.map((one) => one.event_id);
+      expect(await events({ key: "C-17" })).toEqual([4, 1]);
+      expect(await events({ key: "42" })).toEqual([3, 2]);
+      expect(await events({ key: "C-18" })).toEqual([]);
+    });
+
     it("are listed newest first, by exact filters", async () => {
       await subscribe(under.evreg);
       await subscribe(under.evreg, { action: "any" });

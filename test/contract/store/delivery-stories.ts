@@ -125,7 +125,7 @@ put replayed events, and what a person requested, before later ones of their key
   exhausted skip; retries 0; pause; publish a b; resume; publish a a a; claim 3; deliver 3; claim 4
   replay missed 2; retry 3; deliver 4; claim 1 2; deliver 1 2; drain 3 5
 list, count and hold what waits behind others like all that waits
-  publish a b a; claim 1 2; list pending 3; status 3 pending in nothing
+  publish a b a; claim 1 2; list pending 3; status 3 pending in nothing; keyed a 3 1; keyed "a" 3 1; keyed c
   refuse retry 3 (another delivery goes before it); backlog waiting 1 delivering 2; pause; list held 3; pending 1
   refuse retry 3 (reactivate its subscription first); backlog delivering 2 held 1; delete; list cancelled 3
   fail 1 2; list cancelled 3 2 1

@@ -344,6 +344,8 @@ export class Story {
       }
       case "list":
         return [await listed({ status: word as DeliveryStatus }), numbersIn(rest)];
+      case "keyed":
+        return [await listed({ key: word }), numbersIn(rest)];
       case "tried": {
         const delivery = await queue.find(await this.#deliveryOf(Number(word)));
         return [delivery?.attempts.map(({ outcome }) => outcome), rest.filter((one) => one !== "nothing")];

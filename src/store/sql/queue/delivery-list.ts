@@ -1,4 +1,5 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
+import { keysOfText } from "../../../domain/order-key.ts";
 import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import type { DeliverySelection } from "../../queue.ts";
 import { matchOf } from "../catalog/matching.ts";
@@ -97,7 +98,7 @@ async function filterOf(
   query: DeliverySelection,
   status: DeliveryStatus | undefined,
 ): Promise<Filter> {
-  const { action, cause } = query;
+  const { action, cause, key } = query;
   const ofCause =
     cause === undefined || STATUS_OF[cause.name] !== undefined
       ? undefined
@@ -111,6 +112,10 @@ async function filterOf(
     ...(cause?.name === "delivering" ? ["s.deleted_ms IS NULL"] : []),
   ];
   const values = [...(ofCause?.values ?? [])];
+  if (key !== undefined) {
+    conditions.push("d.key IN list(?: id bigint)");
+    values.push(keysOfText(key));
+  }
   if (subscriptions !== undefined) {
     conditions.push("d.subscription_id IN list(?: id bigint)");
     values.push(subscriptions);

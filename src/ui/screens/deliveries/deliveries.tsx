@@ -42,6 +42,7 @@ const FILTERS: readonly FilterName[] = [
   { name: "event", example: "48213" },
   { name: "from", example: "1h" },
   { name: "to", example: "2026-02-01" },
+  { name: "key", example: "C-17" },
 ];
 
 /**
@@ -50,13 +51,13 @@ const FILTERS: readonly FilterName[] = [
  */
 function DeliveryList({ route, read }: { readonly route: Route; readonly read: Delivery | undefined }) {
   const { query } = route;
-  const { status, cause, action, event, after } = query;
+  const { status, cause, action, event, key, after } = query;
   const [picked, setPicked] = useState<ReadonlySet<number>>(new Set());
   const all = useResource<readonly Subscription[]>("/v1/subscriptions");
   const subscriptions = all.answer?.data;
   const named = subscriptionNamed(route, subscriptions);
   const { from, to } = useTimeRange(query);
-  const selection = { status, cause, subscription: named.id, action, event, from, to };
+  const selection = { status, cause, subscription: named.id, action, event, key, from, to };
   const list = useParts<Delivery>({
     what: "delivery",
     path: named.isKnown ? "/v1/deliveries" : undefined,
@@ -69,7 +70,7 @@ function DeliveryList({ route, read }: { readonly route: Route; readonly read: D
   useEffect(() => setPicked(new Set()), [JSON.stringify({ ...selection, after })]);
   const chosen = rows?.filter(({ rowid }) => picked.has(rowid)) ?? [];
   const isOfFailed =
-    status === "failed" && rows !== undefined && rows.length > 0 && (event ?? action) === undefined;
+    status === "failed" && rows !== undefined && rows.length > 0 && (event ?? key ?? action) === undefined;
   return (
     <List
       filters={[subscriptionFilter(subscriptions), ...FILTERS]}
