@@ -37,13 +37,13 @@ export async function recordServiceEvents(
   const now = toIso(nowMs);
   const all: readonly ServiceEvent[] = [
     ...failures.map((row): ServiceEvent => {
-      return { name: "evreg.delivery.failed", payload: { ...deliveryMembers(row), failed_at: now } };
+      return { name: "evreg.delivery.failed", payload: { ...row, failed_at: now } };
     }),
     ...blockers.map((row): ServiceEvent => {
-      return { name: "evreg.subscription.blocked", payload: { ...deliveryMembers(row), blocked_at: now } };
+      return { name: "evreg.subscription.blocked", payload: { ...row, blocked_at: now } };
     }),
     ...subscriptions.map((row): ServiceEvent => {
-      const payload = { ...subscriptionMembers(row), reason: reasons.get(row.subscription_id)! };
+      const payload = { ...row, reason: reasons.get(row.subscription_id)! };
       return { name: "evreg.subscription.deactivated", payload: { ...payload, deactivated_at: now } };
     }),
   ];
@@ -51,9 +51,19 @@ export async function recordServiceEvents(
   if (events.length > 0) await recordAll(work, events, subscribed, nowMs);
 }
 
-async function loadDeliveries(sql: Sql, ids: readonly number[]): Promise<readonly ReportedDeliveryRow[]> {
+/** What is reported of a delivery, and of its subscription with the action of its event: its own may be a pattern. */
+type DeliveryMembers = Omit<ServiceEventPayloads["evreg.delivery.failed"], "failed_at">;
+type SubscriptionMembers = Omit<
+  ServiceEventPayloads["evreg.subscription.deactivated"],
+  "reason" | "deactivated_at"
+>;
+type Row<M extends SubscriptionMembers> = Omit<M, "handler_host" | "published_at"> & {
+  readonly handler: string;
+};
+
+async function loadDeliveries(sql: Sql, ids: readonly number[]): Promise<readonly DeliveryMembers[]> {
   if (ids.length === 0) return [];
-  return await sql.rows(
+  const rows = await sql.rows<Row<DeliveryMembers> & { readonly published_ms: number }>(
     `SELECT d.rowid AS delivery_id, d.event_id, s.rowid AS subscription_id, s.application, s.subscription, a.action,
         s.handler, d.attempt AS attempts, d.last_error, e.timestamped_ms AS published_ms
       FROM list(?: id bigint) AS changed
@@ -63,18 +73,19 @@ async function loadDeliveries(sql: Sql, ids: readonly number[]): Promise<readonl
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
     ids,
   );
+  return rows.map(({ handler, published_ms, ...row }) => {
+    return Object.assign(row, { handler_host: hostOf(handler), published_at: toIso(published_ms) });
+  });
 }
 
-async function loadSubscriptions(
-  sql: Sql,
-  ids: readonly number[],
-): Promise<readonly ReportedSubscriptionRow[]> {
+async function loadSubscriptions(sql: Sql, ids: readonly number[]): Promise<readonly SubscriptionMembers[]> {
   if (ids.length === 0) return [];
-  return await sql.rows(
+  const rows = await sql.rows<Row<SubscriptionMembers>>(
     `SELECT s.rowid AS subscription_id, s.application, s.subscription, s.action, s.handler
       FROM list(?: id bigint) AS ids CROSS JOIN subscription AS s ON s.rowid = ids.id`,
     ids,
   );
+  return rows.map(({ handler, ...row }) => Object.assign(row, { handler_host: hostOf(handler) }));
 }
 
 type SubscribedActions = ReadonlyMap<ServiceEventName, Pick<Incoming, "actionId" | "revision">>;
@@ -112,36 +123,11 @@ async function recordAll(
   work.changes.push({ serviceEvents: { events: events.length, deliveries } });
 }
 
-/** A subscription that something is reported of, with the action of what is reported: its own may be a pattern. */
-interface ReportedSubscriptionRow {
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  readonly handler: string;
-}
-
-interface ReportedDeliveryRow extends ReportedSubscriptionRow {
-  readonly delivery_id: number;
-  readonly event_id: number;
-  readonly attempts: number;
-  readonly last_error: string;
-  readonly published_ms: number;
-}
-
 type ServiceEvent = {
   readonly [N in ServiceEventName]: { readonly name: N; readonly payload: ServiceEventPayloads[N] };
 }[ServiceEventName];
 
-function deliveryMembers(row: ReportedDeliveryRow) {
-  const { delivery_id, event_id, attempts, last_error, published_ms } = row;
-  const published_at = toIso(published_ms);
-  return { delivery_id, event_id, ...subscriptionMembers(row), attempts, last_error, published_at };
-}
-
-function subscriptionMembers(row: ReportedSubscriptionRow) {
-  const { subscription_id, application, subscription, action, handler } = row;
-  // The path and query of an address may be secret.
-  const handler_host = URL.canParse(handler) ? new URL(handler).host : "";
-  return { subscription_id, application, subscription, action, handler_host };
+/** The path and query of an address may be secret. */
+function hostOf(handler: string): string {
+  return URL.canParse(handler) ? new URL(handler).host : "";
 }
