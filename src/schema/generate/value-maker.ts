@@ -18,6 +18,8 @@ const MAX_DEPTH = 64;
 const MAX_EXPANSIONS = 24;
 /** Members and items beyond those that a schema names. */
 const MAX_FILLED = 1_000;
+/** Schemas that must not hold, and members of each, of which another value is tried. */
+const MAX_VARIED = 4;
 /** The simplest type first: a person reads the counterexample. */
 const ORDER = [TYPE.string, TYPE.integer, TYPE.object, TYPE.array, TYPE.boolean, TYPE.null, TYPE.fraction];
 const STEPS_PER_LIST = 20;
@@ -95,10 +97,22 @@ export class ValueMaker {
     else {
       for (const isFull of this.#forms) {
         if (type === TYPE.array) yield* this.#lists(one, bounds, fixed, isFull);
-        else {
-          const made = this.#object(one, bounds, fixed, isFull);
-          if (made !== undefined) yield made;
-        }
+        else yield* this.#objects(one, bounds, fixed, isFull);
+      }
+    }
+  }
+
+  /** An object, and if it matches a negated schema, others with one member that does not. */
+  *#objects(one: Conjunction, bounds: Bounds, fixed: Fixed, isFull: boolean): Generator {
+    const plain = this.#object(one, bounds, fixed, isFull);
+    if (plain === undefined) return;
+    yield plain;
+    for (const negated of one.negated.slice(0, MAX_VARIED)) {
+      if (!matches(negated, plain)) continue;
+      for (const [name, inner] of [...negated.resolved.properties].slice(0, MAX_VARIED)) {
+        if (fixed.has(name)) continue;
+        const value = this.witness(one.member(name).with({ negated: [inner] }));
+        if (value !== NOT_FOUND) yield { ...plain, [name]: value };
       }
     }
   }

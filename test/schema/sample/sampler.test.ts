@@ -52,6 +52,7 @@ test.each([
     { properties: { a: text }, not: { required: ["a"] } },
     {},
   ],
+  ["another value than the usual one", { ...holding(text), not: holding({ const: "text" }) }, { a: "" }],
 ])("a sample is a usual payload: %s", (_, schemata, expected) => {
   expect(sampleOf(schemata)).toEqual(expected);
 });
