@@ -58,8 +58,6 @@ export interface Prover {
 export interface KeywordRule {
   readonly keyword: string;
   readonly member?: string | number;
-  /** The branches of which one must hold. */
-  readonly branches?: readonly SchemaNode[];
   /** Whether it plainly holds; adds violations where something further inside is at fault. */
   holds(obligation: Obligation, prover: Prover): boolean;
 }

@@ -4,7 +4,7 @@ import { memoize } from "../memoize.ts";
 import { TextWitness } from "../patterns/search.ts";
 import { ANY, TYPE } from "../validate/values.ts";
 import { boundsOf } from "./bounds.ts";
-import { Conjunction, type Alternatives } from "./conjunction.ts";
+import { Conjunction } from "./conjunction.ts";
 import { Equivalence } from "./equivalence.ts";
 import { matchesKeyword } from "../validate/evaluate.ts";
 import { KnownNames } from "./known-names.ts";
@@ -133,7 +133,7 @@ export class InclusionProver implements Prover {
       this.#applies(rule, obligation);
       return false;
     }
-    const choice = decisions === 0 ? undefined : choiceFor(left, rule);
+    const choice = decisions === 0 ? undefined : left.alternatives[0];
     const ruleViolations: Violation[] = [];
     if (this.#applies(rule, { ...obligation, violations: ruleViolations })) return true;
     if (choice === undefined) {
@@ -206,12 +206,6 @@ export class InclusionProver implements Prover {
 
 function violationOf({ right, location }: Obligation, { keyword, member }: KeywordRule): Violation {
   return { right, keyword, member, location };
-}
-
-/** The alternatives to expand for a rule; for one with branches those with the most, as they may be the same. */
-function choiceFor({ alternatives }: Conjunction, { branches }: KeywordRule): Alternatives | undefined {
-  if (branches === undefined) return alternatives[0];
-  return alternatives.toSorted((one, other) => other.count - one.count)[0];
 }
 
 /** One for each place: where many obligations lead to the same one, its violations would double each time. */

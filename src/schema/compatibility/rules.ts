@@ -124,7 +124,7 @@ export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
     if (branches.length === 0) continue;
     const holds: KeywordRule["holds"] = (obligation, prover) =>
       oneHolds(obligation, prover, branches, keyword === "oneOf");
-    yield { keyword, branches, holds };
+    yield { keyword, holds };
   }
   if (right.not !== undefined) {
     yield { keyword: "not", holds: (obligation, prover) => isExcluded(obligation, prover, right.not!) };
