@@ -15,17 +15,18 @@ const OTHER_DESCRIPTORS = 64;
  * socket.
  */
 export function capacityOf(
-  config: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
+  {
+    maxInFlight,
+    maxInFlightPerSubscription,
+  }: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
   { memoryBytes, descriptors }: ReturnType<typeof processLimits>,
 ) {
-  const { maxInFlight, maxInFlightPerSubscription } = config;
-  const byMemory = Math.max(1, Math.floor((memoryBytes * MEMORY_PART) / ATTEMPT_BYTES));
-  const byDescriptors = Math.max(1, Math.floor((descriptors - OTHER_DESCRIPTORS) * DESCRIPTOR_PART));
-  const inFlight = Math.min(maxInFlight, byMemory, byDescriptors);
+  const byMemory = (memoryBytes * MEMORY_PART) / ATTEMPT_BYTES;
+  const byDescriptors = (descriptors - OTHER_DESCRIPTORS) * DESCRIPTOR_PART;
+  const inFlight = Math.max(1, Math.floor(Math.min(maxInFlight, byMemory, byDescriptors)));
   // No subscription can take all.
   const perSubscription = Math.min(maxInFlightPerSubscription, Math.max(1, Math.floor(inFlight / 2)));
-  if (inFlight === maxInFlight) return { inFlight, perSubscription };
-  return { inFlight, perSubscription, boundBy: byMemory <= byDescriptors ? "memory" : "descriptors" };
+  return { inFlight, perSubscription };
 }
 
 /**

@@ -60,11 +60,17 @@ export class Engine {
   constructor(parts: EngineParts) {
     const { clock, logger, config, ownPorts, ca, counts } = parts;
     const { timeoutMs, allowHttp, allowNetworks } = config;
-    const capacity = capacityOf(config, processLimits());
-    const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
-    if (boundBy !== undefined) {
+    const limits = processLimits();
+    const capacity = capacityOf(config, limits);
+    const { inFlight: maxInFlight, perSubscription } = capacity;
+    if (maxInFlight < config.maxInFlight) {
       logger.warn(
-        { maxInFlight, maxInFlightPerSubscription: perSubscription, configured: config.maxInFlight, boundBy },
+        {
+          maxInFlight,
+          maxInFlightPerSubscription: perSubscription,
+          configured: config.maxInFlight,
+          ...limits,
+        },
         "Fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
       );
     }
@@ -135,7 +141,8 @@ export class Engine {
    */
   clockWasSet(step: ClockStep): void {
     // Where several share a clock, one of them moves what waits. What is stored by the new time is stored behind that.
-    if (step.byMs < 0 && this.#parts.node.hasDuties()) void this.#moveWaits(step);
+    if (step.byMs < 0 && this.#parts.node.hasDuties())
+      void this.#calls.moveWaits(step).then(() => this.wake());
     // Whoever read the clock is in the midst of something.
     else queueMicrotask(() => this.wake());
   }
@@ -174,10 +181,6 @@ export class Engine {
   get pulls(): WaitingConsumers {
     if (this.#isRunning) return this.#pulls;
     throw new EvregError("unavailable", "Nothing is given to consumers: the delivery engine is stopped.");
-  }
-
-  async #moveWaits(step: ClockStep): Promise<void> {
-    if (await this.#calls.moveWaits(step)) this.wake();
   }
 
   async #drain(): Promise<void> {
@@ -277,7 +280,7 @@ export class Engine {
 
   #begin(item: Item, claim: Claim, nowMs: number): void {
     const passes = this.#filters.passes(claim);
-    if (passes === false) return this.#exclude(item, claim);
+    if (passes === false) return this.#exclude(item, claim, "filtered");
     this.#schedule.start(item, nowMs);
     if (passes === true) this.#send(item, claim);
     else void this.#sendIf(passes, item, claim);
@@ -286,18 +289,14 @@ export class Engine {
   /** The filter is compiled first, or the payload is large: that is a stage of the attempt. */
   async #sendIf(passing: Promise<boolean>, item: Item, claim: Claim): Promise<void> {
     const passes = await passing;
-    if (!passes) this.#exclude(item, claim);
-    else if (this.#isRunning) this.#send(item, claim);
-    else {
-      this.#schedule.drop(item);
-      this.#storeWithoutAttempt(item, claim, "never started");
-    }
+    if (passes && this.#isRunning) this.#send(item, claim);
+    else this.#exclude(item, claim, passes ? "never started" : "filtered");
     this.#advance();
   }
 
-  #exclude(item: Item, claim: Claim): void {
+  #exclude(item: Item, claim: Claim, ending: "never started" | "filtered"): void {
     this.#schedule.exclude(item);
-    this.#storeWithoutAttempt(item, claim, "filtered");
+    this.#storeWithoutAttempt(item, claim, ending);
   }
 
   #storeWithoutAttempt(item: Item, claim: Claim, ending: "never started" | "filtered"): void {

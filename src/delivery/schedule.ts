@@ -22,7 +22,7 @@ const MAX_RESERVED = 64;
  */
 export const LIFE = {
   queued: { started: "sending", excluded: "storing", dropped: "storing" },
-  sending: { ended: "storing", excluded: "storing", dropped: "storing", broken: "gone" },
+  sending: { ended: "storing", excluded: "storing", broken: "gone" },
   storing: { stored: "gone" },
   gone: {},
 } as const satisfies Record<ItemState, Readonly<Record<string, ItemState>>>;
@@ -170,19 +170,13 @@ export class Schedule {
     this.#endTurn(true);
   }
 
-  /** The filter has excluded the next item, or one that was started for it. */
+  /** The filter has excluded the next item, or one that was started for it; or the engine stops before that one is sent. */
   exclude(item: Item): void {
     const { lane } = item;
     if (item.state === "queued") this.#endTurn(true);
     this.#move(item, "excluded");
     lane.excluded();
     this.#freed(lane);
-  }
-
-  /** One that was started for its filter is not sent, as the engine stops. */
-  drop(item: Item): void {
-    this.#move(item, "dropped");
-    this.#freed(item.lane);
   }
 
   /**

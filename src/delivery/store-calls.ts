@@ -132,14 +132,13 @@ export class StoreCalls {
     this.#claimStop.abort();
   }
 
-  /** Moves what waits with a clock that was set back. Answers whether that is done. */
-  async moveWaits({ byMs, nowMs }: ClockStep): Promise<boolean> {
+  /** Moves what waits with a clock that was set back. */
+  async moveWaits({ byMs, nowMs }: ClockStep): Promise<void> {
     const { store, logger } = this.#parts;
     const move = (): Promise<number> => store.moveWaits(-byMs, nowMs);
     const waits = await this.#moveRetry.untilAnswered(move, this.#claimStop.signal);
-    if (waits === undefined) return false;
+    if (waits === undefined) return;
     logger.warn({ backMs: -byMs, waits }, "The clock was set back, and what waits was moved with it.");
-    return true;
   }
 
   /**
@@ -291,9 +290,10 @@ function shownResult(
   };
 }
 
-type LogLine = readonly [level: "debug" | "info" | "warn", message: string];
-
-function logLine(ending: AttemptEnding, { state }: StoredOutcome): LogLine {
+function logLine(
+  ending: AttemptEnding,
+  { state }: StoredOutcome,
+): readonly [level: "debug" | "info" | "warn", message: string] {
   if (ending === "delivered" || ending === "filtered") return ["debug", ending];
   if (ending === "interrupted") return ["info", "attempt cut short, delivery handed back"];
   if (state === "pending") return ["info", "attempt failed, will be retried"];

@@ -80,7 +80,6 @@ class Model {
       }),
     /** What was started for its filter. */
     excludedLater: (which: number) => this.#leave(which, (item) => this.#schedule.exclude(item)),
-    droppedLater: (which: number) => this.#leave(which, (item) => this.#schedule.drop(item)),
     broken: (which: number) => {
       const running = this.#take(which);
       if (running !== undefined) this.#schedule.broke(running.item);
