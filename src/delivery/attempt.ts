@@ -156,18 +156,11 @@ function signatures(
   };
 }
 
-interface SigningKeys {
-  /** The UTF-8 bytes of the whole secret. */
-  readonly whole: KeyObject;
-  /** What follows `whsec_`, base64 decoded. */
-  readonly standard: KeyObject;
-}
-
 const STANDARD_PREFIX = "whsec_";
 const MAX_KEYS = 10_000;
-const keysOf = new LRUCache<string, SigningKeys>({ max: MAX_KEYS });
+const keysOf = new LRUCache<string, Record<"whole" | "standard", KeyObject>>({ max: MAX_KEYS });
 
-function signingKeys(secret: string): SigningKeys {
+function signingKeys(secret: string) {
   const known = keysOf.get(secret);
   if (known !== undefined) return known;
   const encoded = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;

@@ -100,9 +100,10 @@ export class ClaimPlanner {
       for (const lane of this.#lanes) this.#noteBacklog(lane, nowMs);
       this.#isWanted ||= this.#belowLowWatermark;
     }
+    const hasMoreUnproven = this.#limitedTiers.some((tier) => tier !== FAST);
     for (const lane of this.#freed) {
       const isUnproven = lane.requested.tier !== FAST;
-      if ((isUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark) this.#isWanted = true;
+      if ((isUnproven && hasMoreUnproven) || this.#belowLowWatermark) this.#isWanted = true;
       else this.#noteBacklog(lane, nowMs);
     }
     this.#freed.length = 0;
@@ -194,10 +195,6 @@ export class ClaimPlanner {
       const atMs = lane.nextClaimAtMs(nowMs);
       if (atMs !== undefined) this.dueAt(Math.max(atMs, nowMs + RATE_INTERVAL_MS));
     }
-  }
-
-  get #hasMoreUnproven(): boolean {
-    return this.#limitedTiers.some((tier) => tier !== FAST);
   }
 
   /** Whether the last claim did not take all of fast subscriptions, or of all, and little of what it took is still there. */

@@ -127,8 +127,6 @@ function listedIn(hosts: string, name: string): readonly string[] {
 }
 
 const RESOLVER_FILE = "/etc/resolv.conf";
-/** Each is another query, and all have to be answered before a name is known not to exist. */
-const MAX_DOMAINS = 6;
 
 /**
  * The names to look up, in this order, until one has addresses: `/etc/resolv.conf` says how short ones are completed, as containers
@@ -140,7 +138,7 @@ function candidateNames(hostname: string, resolverText: string): readonly string
   const lines = resolverText.replaceAll(/[#;].*/g, "");
   const search = [...lines.matchAll(/^[ \t]*(?:search|domain)[ \t]+(.*)$/gm)].at(-1)?.[1]?.trim();
   const ndots = [...lines.matchAll(/^[ \t]*options[ \t].*\bndots:(\d+)/gm)].at(-1)?.[1] ?? 1;
-  const domains = search ? search.split(/\s+/).map(withoutDot).slice(0, MAX_DOMAINS) : [];
+  const domains = search ? search.split(/\s+/).map(withoutDot) : [];
   const completed = domains.map((domain) => `${hostname}.${domain}`);
   const dots = hostname.split(".").length - 1;
   return dots >= Number(ndots) ? [hostname, ...completed] : [...completed, hostname];
