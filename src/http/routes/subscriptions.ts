@@ -115,7 +115,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
   }),
   operation("deliveries.retry", "retryDelivery", "Send a delivery again now, with all its retries", {
     description:
-      "It is sent even while its subscription is slowed. The subscription's filter is applied again, also to a delivery that it excluded.",
+      "It ends a wait that its handler asked for (`slowed_until`). The subscription's filter is applied again, also to a delivery that it excluded.",
     answer: ["The delivery, due now.", one("Delivery")],
     failures: [409],
   }),
