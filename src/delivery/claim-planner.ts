@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { ClaimAnswer, ClaimQuota, ClaimRequest } from "../store/queue.ts";
-import { FAST, FAST_MS, FIRST_LIMIT, type ItemCounts, Lane, SLOW, type Tier, UNKNOWN } from "./lane.ts";
+import { FAST, FAST_MS, type ItemCounts, Lane, SLOW, type Tier, UNKNOWN } from "./lane.ts";
+import { FIRST_LIMIT } from "./limits.ts";
 
 /** How many deliveries one claim may bring: so many take the store's thread 2 ms or so, in which it does nothing else. */
 const MAX_CLAIMED = 256;

@@ -1,8 +1,14 @@
 import { array, assert, double, integer, oneof, property } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { capacityOf, processLimits } from "../../src/delivery/capacity.ts";
 import { shareOfSlow, tierLimits } from "../../src/delivery/claim-planner.ts";
-import { AdaptiveLimit, FIRST_LIMIT, RateLimiter, SLOW, UNKNOWN } from "../../src/delivery/lane.ts";
+import { SLOW, UNKNOWN } from "../../src/delivery/lane.ts";
+import {
+  AdaptiveLimit,
+  capacityOf,
+  FIRST_LIMIT,
+  processLimits,
+  RateLimiter,
+} from "../../src/delivery/limits.ts";
 
 const configured = { maxInFlight: 4_096, maxInFlightPerSubscription: 512 };
 const GIB = 1_024 ** 3;
@@ -168,6 +174,14 @@ describe("a rate", () => {
     const started = startAt(new RateLimiter(perSecond), everyMs(20_000));
     expect(started.length).toBeGreaterThanOrEqual(Math.floor(perSecond * 20));
     expect(started.length).toBeLessThanOrEqual(perSecond * 20.05 + 1);
+  });
+
+  it("counts from the last attempt where it is a new one", () => {
+    const fast = new RateLimiter(100);
+    startAt(fast, [NOW], 1);
+    const slow = new RateLimiter(1, fast);
+    expect(startAt(slow, everyMs(1_000))).toEqual([NOW + 950]);
+    expect(startAt(new RateLimiter(100, slow), everyMs(1_000))[0]).toBe(NOW + 960);
   });
 
   it("is kept in every second, however late or uneven the starts are", () => {
