@@ -29,26 +29,23 @@ interface ReplayParts extends Pick<EngineParts, "clock" | "logger"> {
   readonly wake: (queued: number) => void;
 }
 
-/** When a replay may take its next step, and how long it waited for that. */
-interface ReplayWait {
-  readonly waitMs: number;
-  readonly untilMs: number;
-}
-
-/** Runs all replays, one step of each by turns. The store knows how far each has come, so a crash costs only time. */
+/**
+ * Runs all replays side by side, one step at a time: a long count, or one that fails, holds up no other. The store knows how far each
+ * has come, so a crash costs only time.
+ */
 export class ReplayRunner {
   readonly #parts: ReplayParts;
-  readonly #listing: StoreRetry;
-  readonly #steps: StoreRetry;
   readonly #stopped = new AbortController();
   /** Ends all waits. */
   #woken = new AbortController();
+  /** The replays that run now, by rowid. */
+  readonly #running = new Map<number, Promise<void>>();
+  /** Resolves when the next step may be made. */
+  #lastStep: Promise<void> = Promise.resolve();
   #run: Promise<void> | undefined;
 
   constructor(parts: ReplayParts) {
     this.#parts = parts;
-    this.#listing = new StoreRetry(parts, "Replays cannot be listed; trying again.");
-    this.#steps = new StoreRetry(parts, "A replay cannot go on now; it is tried again.");
   }
 
   start(): void {
@@ -65,53 +62,57 @@ export class ReplayRunner {
     this.#stopped.abort();
     this.wake();
     await this.#run;
+    await Promise.all(this.#running.values());
   }
 
   async #runAll(stopped: AbortSignal): Promise<void> {
     const { store, clock, node } = this.#parts;
-    let waits = new Map<number, ReplayWait>();
+    const listing = new StoreRetry(this.#parts, "Replays cannot be listed; trying again.");
     while (!stopped.aborted) {
-      const before = this.#woken.signal.aborted ? new Map<number, ReplayWait>() : waits;
       this.#woken = new AbortController();
-      waits = new Map();
-      const running = await this.#listing.untilAnswered(() => store.running(), stopped);
-      for (const replay of running ?? []) {
-        if (stopped.aborted || !node.owns(replay.plan.subscription)) continue;
-        const { waitMs = 0, untilMs = 0 } = before.get(replay.rowid) ?? {};
-        if (untilMs > clock.monotonicMs()) waits.set(replay.rowid, { waitMs, untilMs });
-        else {
-          const progress = await this.#steps.once(() => this.#step(replay, stopped), stopped);
-          const nextMs = waitAfter(progress, waitMs);
-          waits.set(replay.rowid, { waitMs: nextMs, untilMs: clock.monotonicMs() + nextMs });
-          await sleep(clock, STEP_PAUSE_MS, stopped);
-        }
+      for (const replay of (await listing.untilAnswered(() => store.running(), stopped)) ?? []) {
+        if (this.#running.has(replay.rowid) || !node.owns(replay.plan.subscription)) continue;
+        const ended = this.#replay(replay, stopped).finally(() => this.#running.delete(replay.rowid));
+        this.#running.set(replay.rowid, ended);
       }
-      const untilMs = Math.min(...Array.from(waits.values(), (wait) => wait.untilMs));
-      await sleep(clock, untilMs - clock.monotonicMs(), this.#woken.signal);
+      await sleep(clock, Infinity, this.#woken.signal);
     }
   }
 
-  async #step({ rowid, plan, total }: RunningReplay, stopped: AbortSignal): Promise<ReplayProgress> {
-    const { store, clock, logger, wake } = this.#parts;
-    const counted = total === null ? { total: await store.count(plan, stopped) } : {};
-    const progress = await store.advance(rowid, {
-      nowMs: clock.now(),
-      maxQueued: MAX_PER_STEP,
-      maxDue: MAX_DUE,
-      maxUnfinished: MAX_UNFINISHED,
-      ...counted,
-    });
-    if (progress.queued > 0) wake(progress.queued);
-    if (progress.state === "ended") {
-      logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
+  async #replay({ rowid, plan, total: known }: RunningReplay, stopped: AbortSignal): Promise<void> {
+    const { store, clock, node, logger, wake } = this.#parts;
+    const retry = new StoreRetry(this.#parts, "A replay cannot go on now; it is tried again.");
+    const total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped));
+    let counted = known === null && total !== undefined ? { total } : {};
+    const limits = { maxQueued: MAX_PER_STEP, maxDue: MAX_DUE, maxUnfinished: MAX_UNFINISHED };
+    const step = (): Promise<ReplayProgress> =>
+      store.advance(rowid, { nowMs: clock.now(), ...limits, ...counted });
+    for (let waitMs = 0; !stopped.aborted && node.owns(plan.subscription);) {
+      const progress = await retry.once(() => this.#afterLastStep(step), stopped);
+      if (progress === undefined) continue;
+      counted = {};
+      if (progress.queued > 0) wake(progress.queued);
+      if (progress.state === "ended") {
+        logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
+        return;
+      }
+      waitMs = waitAfter(progress, waitMs);
+      await sleep(clock, waitMs, this.#woken.signal);
     }
-    return progress;
+  }
+
+  /** Makes one step after the other, in the order of the calls, so that no replay gets ahead of another. */
+  #afterLastStep(step: () => Promise<ReplayProgress>): Promise<ReplayProgress> {
+    const made = this.#lastStep.then(step);
+    const pause = (): Promise<void> => sleep(this.#parts.clock, STEP_PAUSE_MS, this.#stopped.signal);
+    this.#lastStep = made.then(pause, pause);
+    return made;
   }
 }
 
 /** @param beforeMs how long it waited before the step */
-function waitAfter(progress: ReplayProgress | undefined, beforeMs: number): number {
-  if (progress?.state === "paused") return PAUSED_MS;
-  if (progress?.state === "saturated") return Math.min(Math.max(TOP_UP_MS, beforeMs) * 2, MAX_SATURATED_MS);
-  return progress !== undefined && progress.queued > 0 ? TOP_UP_MS : 0;
+function waitAfter({ state, queued }: ReplayProgress, beforeMs: number): number {
+  if (state === "paused") return PAUSED_MS;
+  if (state === "saturated") return Math.min(Math.max(TOP_UP_MS, beforeMs) * 2, MAX_SATURATED_MS);
+  return queued > 0 ? TOP_UP_MS : 0;
 }

@@ -121,6 +121,32 @@ describe("replays in a running server", () => {
     expect(await bench.store.replays.find(replay.rowid)).toMatchObject({ total, queued: 1_000, skipped: 0 });
   });
 
+  it("go on while another one is counted, or fails at each step", async () => {
+    const [[large], [broken], [small]] = [await late(1), await late(1), await late(100)];
+    const counted = Promise.withResolvers<number>();
+    const failing = new Set<number>();
+    const { replays } = bench.store;
+    runner = newRunner(
+      portWith(replays, {
+        count: (query, signal) =>
+          query.subscription === large.rowid ? counted.promise : replays.count(query, signal),
+        advance: (id, step) =>
+          failing.has(id) ? Promise.reject(new Error("damaged")) : replays.advance(id, step),
+      }),
+    );
+    failing.add((await begin(broken, "missed")).rowid);
+    const waiting = await begin(large, "missed");
+    const replay = await begin(small, "missed");
+    runner.start();
+    await ended(replay, "done");
+    expect(await replays.find(waiting.rowid)).toMatchObject({ status: "running", total: null });
+    expect(bench.log.with("cannot go on now")).toHaveLength(1);
+    counted.resolve(1);
+    await ended(waiting, "done");
+    failing.clear();
+    await receiver.received(102);
+  });
+
   it("continues by itself when the store commits again", async () => {
     const [subscription] = await late(10);
     let refusals = 2;
