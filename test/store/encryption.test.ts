@@ -144,6 +144,7 @@ describe("a file that gets its key later", () => {
       await store.close();
       expect(traces("whsec_")).toEqual([`evreg.db.before-v${FORM}`]);
       expect(said).toContainEqual({ form: FORM, copy: `${file()}.before-v${FORM}` });
+      expect(said).toContainEqual({ subscriptions: 1 });
     },
   );
 

@@ -114,7 +114,7 @@ export function vaultsOf(sql: SyncSql, path: string, keys: EncryptionKeys | unde
 // is held until it has been replaced, so that nobody writes to it meanwhile.
 
 /**
- * Writes the file anew, with its secrets encrypted. The connection is not to be used afterwards, as it has the old file.
+ * Writes the file anew, its secrets as they are encrypted. The connection is not to be used afterwards, as it has the old file.
  * @throws EvregError `unavailable` when it cannot be done, and nothing was changed
  */
 async function rewriteFile(
@@ -129,14 +129,12 @@ async function rewriteFile(
   removeCopies(unfinishedCopy(path, ""));
   try {
     withoutLog(sql, path);
-    await writeAnew(sql, made, older, vaultsOf(sql, path, keys));
+    const { current } = vaultsOf(sql, path, keys);
+    await writeAnew(sql, made, older, { current, next: current, isNewKey: false });
     mustBeAt(path, connection.file);
     const details = { form: FORM, copy: replaceFile(path, made, KEPT_AS) };
-    return {
-      level: "info",
-      details,
-      message: "The data file was brought up to date; a copy from before is kept.",
-    };
+    const message = "The data file was brought up to date; a copy from before is kept.";
+    return { level: "info", details, message };
   } catch (error) {
     removeCopies(made);
     const message = `The data file ${path} could not be brought from form ${version} to ${FORM}: ${messageOf(error)}. Nothing was changed.`;
