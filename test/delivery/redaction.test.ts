@@ -58,6 +58,13 @@ describe("a secret in the text of an attempt", () => {
     }
   });
 
+  it("is not shown where the text that is searched ends within it", () => {
+    const headers = { "X-Long": "h".repeat(1_100) };
+    const text = `${headers["X-Long"]}${"-".repeat(2_048 - 1_100 - 11)}${KEY}`;
+    const kept = redact(text.slice(0, 2_048), { secret: KEY, settings: { ...NO_SETTINGS, headers } });
+    expect(kept).toBe(CENSOR);
+  });
+
   it("does not redact what only begins like it, nor values that anybody can guess", () => {
     expect(redact("k+7/Z", keys(KEY))).toBe("k+7/Z");
     const settings = { ...NO_SETTINGS, headers: { "X-Version": "1" } };
