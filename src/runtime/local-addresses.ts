@@ -1,19 +1,19 @@
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { canonicalAddress, createAddressRules, LOOPBACK_NETWORKS } from "../domain/addresses.ts";
+import { canonicalAddress } from "../domain/addresses.ts";
 
 const ANY_IPV4 = "0.0.0.0";
 const ANY_IPV6 = "::";
 
-/** The unspecified address as a destination means loopback on most systems. */
-const LOOPBACK = createAddressRules([...LOOPBACK_NETWORKS, ANY_IPV4, ANY_IPV6]);
+/** Beside 127.0.0.0/8. The unspecified address as a destination means loopback on most systems. */
+const LOOPBACK: ReadonlySet<string | undefined> = new Set(["::1", ANY_IPV4, ANY_IPV6].map(canonicalAddress));
 
 /**
  * Whether the address leads to this machine itself. Its interfaces are read anew each time, as they come and go.
  * @param canonical as `canonicalAddress` answers it
  */
 export function isLocalAddress(canonical: string): boolean {
-  if (LOOPBACK.refusal(canonical) === undefined) return true;
+  if (canonical.startsWith("127.") || LOOPBACK.has(canonical)) return true;
   return Object.values(networkInterfaces()).some((addresses) =>
     addresses?.some(({ address }) => canonicalAddress(address.replace(/%.*$/, "")) === canonical),
   );

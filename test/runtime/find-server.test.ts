@@ -164,7 +164,8 @@ describe("findServer", () => {
       if (address.startsWith("fe80:")) continue;
       expect.soft(isLocalUrl(`http://${family === "IPv6" ? `[${address}]` : address}:7480`)).toBe(true);
     }
-    for (const other of ["http://192.0.2.77:7480", "http://[2001:db8::7]:7480", "https://127.0.0.1:7480"]) {
+    const others = ["192.0.2.77", "8.8.8.8", "[2001:db8::7]", "[2001:4860:4860::8888]"];
+    for (const other of [...others.map((host) => `http://${host}:7480`), "https://127.0.0.1:7480"]) {
       expect.soft(isLocalUrl(other), other).toBe(false);
     }
   });
