@@ -44,7 +44,7 @@ export function redact(text: string, { secret, previous, bearer, settings }: Sig
     if (start > at || at === 0) redacted += plain.slice(at, start) + CENSOR;
     at = Math.max(at, end);
   }
-  return storable(redacted + plain.slice(at, DELIVERY_LIMITS.responseBytes));
+  return storable(redacted + plain.slice(at, unescaped(text.slice(0, DELIVERY_LIMITS.responseBytes)).length));
 }
 
 /** At most 1,024 bytes of UTF-8. NUL, where stores cut text, becomes U+FFFD. Other control characters stay. */

@@ -71,6 +71,17 @@ describe("a secret in the text of an attempt", () => {
     expect(redact("version 1", { secret: SECRET, settings })).toBe("version 1");
   });
 
+  it("is not shown by its beginning where what is read ends, though what was redacted has made room", () => {
+    for (const secret of [KEY, "k+7/Zq=x"]) {
+      for (const spelled of [secret, inUrl(secret)]) {
+        for (let shift = 0; shift <= spelled.length; shift += 1) {
+          const read = ("-".repeat(shift) + `${spelled} `.repeat(1_000)).slice(0, 2_048);
+          expect(redact(read, keys(secret)), read.slice(-12)).not.toMatch(/k\+7|%6b%2b/);
+        }
+      }
+    }
+  });
+
   it("is redacted with the values of own headers, where these are long enough", () => {
     const settings = { ...NO_SETTINGS, headers: { "X-Team": "billing", "X-Key": "0123456789abcdef" } };
     const kept = redact("billing-team 0123456789ABCDEF 0123456789ab", { secret: SECRET, settings });
