@@ -134,11 +134,11 @@ const RESOLVER_FILE = "/etc/resolv.conf";
  */
 function candidateNames(hostname: string, resolverText: string): readonly string[] {
   if (hostname.endsWith(".")) return [withoutDot(hostname)];
-  // The last of several lines counts.
+  // The last of several lines counts. systemd writes `search .` where there is nothing to complete.
   const lines = resolverText.replaceAll(/[#;].*/g, "");
-  const search = [...lines.matchAll(/^[ \t]*(?:search|domain)[ \t]+(.*)$/gm)].at(-1)?.[1]?.trim();
+  const search = [...lines.matchAll(/^[ \t]*(?:search|domain)[ \t]+(.*)$/gm)].at(-1)?.[1];
   const ndots = [...lines.matchAll(/^[ \t]*options[ \t].*\bndots:(\d+)/gm)].at(-1)?.[1] ?? 1;
-  const domains = search ? search.split(/\s+/).map(withoutDot) : [];
+  const domains = search?.match(/[^\s.]\S*/g)?.map(withoutDot) ?? [];
   const completed = domains.map((domain) => `${hostname}.${domain}`);
   const dots = hostname.split(".").length - 1;
   return dots >= Number(ndots) ? [hostname, ...completed] : [...completed, hostname];

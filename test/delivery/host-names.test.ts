@@ -168,6 +168,12 @@ describe("the search list", () => {
     expect(asked().slice(1)).toEqual(["A app.two", "A app.two.test"]);
   });
 
+  it("may be that of systemd for none", async () => {
+    await resolver("search .\n");
+    expect(await lookUp("app.two")).toBe("ENOTFOUND");
+    expect(asked()).toEqual(["A app.two"]);
+  });
+
   it("does not complete a name that ends in a dot", async () => {
     await resolver("search two.test\noptions ndots:5\n");
     expect(await lookUp("app.")).toBe("ENOTFOUND");
