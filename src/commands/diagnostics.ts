@@ -63,9 +63,11 @@ function versions(server: string, here: string): Finding {
   );
 }
 
-/** Why nothing could be asked. What is wrong with the command line itself is thrown. */
+/** Why nothing could be asked. A mistake on the command line or in the configuration is thrown: it is of no data. */
 function refusalOf(error: unknown): Finding {
-  if (!(error instanceof EvregError) || error.code === "usage") throw error;
+  if (!(error instanceof EvregError)) throw error;
+  const { file, folder } = error.details;
+  if (error.code === "usage" && file === undefined && folder === undefined) throw error;
   const { [error.code]: remedy = "Do what it says, and ask again." } = REMEDIES;
   return problem("reach", error.message, remedy);
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Harness, startHarness } from "../http/harness.ts";
@@ -8,6 +8,7 @@ import { diagnose, findingLines } from "../../src/commands/diagnostics.ts";
 import { shellWord } from "../../src/domain/formats.ts";
 import type { Finding } from "../../src/domain/operations.ts";
 import { useFolder } from "../support/command-line.ts";
+import { writeOlderFile } from "../support/older-file.ts";
 import { runProgram } from "../support/program.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 
@@ -124,6 +125,20 @@ test("a refused token and an unreachable server are reported with what to do", a
     expect(code).toBe(1);
     expect(of("reach")).toMatchObject({ status: "problem", remedy: expect.stringContaining(remedy) });
   }
+});
+
+test("a folder whose data cannot be opened as things are is a problem, and a wrong configuration a mistake", async () => {
+  const env = { EVREG_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString("base64") };
+  mkdirSync(at("older"));
+  writeOlderFile(at("older/evreg.db"), 21);
+  writeFileSync(at("wrong.yaml"), "prot: 1\n");
+  await expectEach([
+    ["migrate --data sealed", 0, undefined, undefined, { env }],
+    ["doctor --data sealed", 1, /^problem +reach [^]*EVREG_ENCRYPTION_KEY/m, ""],
+    ["doctor --data older", 1, /^problem +reach [^]*evreg\s+migrate/m, ""],
+    ["doctor --data wrong.yaml", 1, /^problem +reach [^]*is not a folder/m, ""],
+    ["doctor --config wrong.yaml", 2, "", /prot/],
+  ]);
 });
 
 test("sentences are wrapped and indented", () => {
