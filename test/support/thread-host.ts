@@ -16,9 +16,13 @@ export interface ScriptRun {
   readonly isLastOfFile: boolean;
 }
 
-/** As much of the engine's driver as is needed to see its statements. */
+/** As much of the engine's driver as is needed to see its statements and their rows. */
 interface Engine {
-  readonly prototype: { prepare: (this: object, text: string) => object };
+  readonly prototype: { prepare: (this: object, text: string) => Statement };
+}
+interface Statement {
+  readonly stmt: object;
+  iterate: (this: Statement, ...bound: unknown[]) => Iterable<unknown> & Iterator<unknown>;
 }
 type Timing = (callback: () => void, delayMs?: number) => NodeJS.Timeout;
 type Script = (require: NodeJS.Require, module: object, exports: object, timing: Timing) => void;
@@ -28,12 +32,12 @@ const collect = runInNewContext("gc") as () => void;
 /** To collect takes as much as all else that an empty store does. */
 const RUNS_TO_COLLECT = 16;
 let runs = 0;
-/** Those of the script's run. The engine lets go of a file only once the last of them was collected. */
-let statements: WeakRef<object>[] = [];
+/** The statements of the script's run, and their rows. The engine lets go of a file only once the last of them was collected. */
+let holders: WeakRef<object>[] = [];
 const scripts = new Map<string, Script>();
 
 threads.parentPort?.on("message", ({ path, port, isLastOfFile }: ScriptRun) => {
-  statements = [];
+  holders = [];
   const timers = new Set<NodeJS.Timeout>();
   const timing: Timing = (callback, delayMs) => {
     const timer = setTimeout(callback, delayMs);
@@ -44,7 +48,7 @@ threads.parentPort?.on("message", ({ path, port, isLastOfFile }: ScriptRun) => {
     for (const timer of timers) clearTimeout(timer);
     runs += 1;
     // A script that works on a database has no file.
-    if (!isLastOfFile && statements.length > 0) void letGo().then(beFree);
+    if (!isLastOfFile && holders.length > 0) void letGo().then(beFree);
     else {
       if (runs % RUNS_TO_COLLECT === 0) setImmediate(collect);
       beFree();
@@ -67,9 +71,17 @@ function watchStatements(engine: Engine): void {
   watched.add(engine);
   const { prototype } = engine;
   const { prepare } = prototype;
-  prototype.prepare = function (this: object, text: string): object {
+  prototype.prepare = function (this: object, text: string): Statement {
     const statement = prepare.call(this, text);
-    statements.push(new WeakRef(statement));
+    const { iterate } = statement;
+    statement.iterate = function (...bound) {
+      const rows = iterate.apply(this, bound);
+      // Both hold the rows. The compiler, which works beside the thread, may hold one of them longer than the rest.
+      for (const method of [rows.next, rows[Symbol.iterator]]) holders.push(new WeakRef(method));
+      return rows;
+    };
+    // The wrapper may be collected before it.
+    holders.push(new WeakRef(statement.stmt));
     return statement;
   };
 }
@@ -80,16 +92,14 @@ function beFree(): void {
 
 /**
  * Has the engine let go of the file, and waits for it. What the loop's last events hold is free only once it has turned, and a
- * collection that began before keeps what it took for alive by then, and what was made since. So one more is done behind that which
- * took the last statement: the rows of a statement have the file as well, and nothing shows whether they are gone.
+ * collection that began before keeps what it took for alive by then, and what was made since: so one is not always enough.
  */
 async function letGo(): Promise<void> {
   do {
     await turn();
     await turn();
     collect();
-  } while (statements.some((statement) => statement.deref() !== undefined));
-  collect();
+  } while (holders.some((holder) => holder.deref() !== undefined));
   // Their finalizers run in the turns after the collection.
   await turn();
   await turn();
