@@ -107,6 +107,8 @@ export function noteFailing({
   if (since === null && reason === null) return;
   note(`See why: ${nextCommand(`subscriptions attempts ${rowid}`)}`);
   if (mode === "push") note(`Try its handler: ${nextCommand(`subscriptions test ${rowid}`)}`);
+  if (reason !== null) note(`Once it is mended: ${nextCommand(`subscriptions update ${rowid} --active`)}`);
+  else note(`Send at once what waits: ${nextCommand(`subscriptions replay ${rowid} --status waiting`)}`);
   note(`Send again what failed: ${nextCommand(`subscriptions replay ${rowid} --status failed`)}`);
 }
 

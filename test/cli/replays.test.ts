@@ -114,6 +114,7 @@ test("what failed, and what waits, is sent again without a time, as its subscrip
   const told = [
     `^See why: evreg subscriptions attempts ${failed}\n`,
     `Try its handler: evreg subscriptions test ${failed}\n`,
+    String.raw`Send at once what waits: evreg ${again.replace("failed", "waiting")}\n`,
     String.raw`Send again what failed: evreg ${again}\n`,
   ];
   await expectEach([
