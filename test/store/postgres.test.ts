@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { DatabaseConnection } from "../../src/store/postgres/connection.ts";
 import { databaseFailure, isLost } from "../../src/store/postgres/failure.ts";
@@ -36,6 +37,23 @@ it("has the rowid at the end of each index, as the embedded engine has, which is
   );
   expect(lacking).toEqual([]);
 });
+
+it("says at once that a password is lacking, and keeps no connection", async () => {
+  const name = await cluster.emptyStore();
+  const [{ hba_file: file } = { hba_file: "" }] = await cluster.query<{ hba_file: string }>(
+    "SHOW hba_file",
+    name,
+  );
+  writeFileSync(file, `host all asked 127.0.0.1/32 scram-sha-256\n${readFileSync(file, "utf8")}`);
+  await cluster.run("CREATE ROLE asked LOGIN PASSWORD 'known'; SELECT pg_reload_conf()", name);
+  const url = cluster.url(name).replace("postgres@", "asked@");
+  await expect(openPostgresStore({ url, owner: testOwner() })).rejects.toThrow(
+    "the database refuses the password",
+  );
+  const connected =
+    "SELECT pid FROM pg_stat_activity WHERE usename = 'asked' OR backend_type = 'client backend' AND usename IS NULL";
+  await expect.poll(() => cluster.query(connected, name)).toEqual([]);
+}, 10_000);
 
 it("lists deliveries newest first, whatever PostgreSQL knows of its tables", async () => {
   const name = await cluster.emptyStore();

@@ -59,9 +59,13 @@ const SETTINGS = [
   "tcp_user_timeout = 5000",
 ];
 
-/** Has the driver take `sslmode` as PostgreSQL's own programs do: by itself it checks the certificate also for `require`. */
-function withSslAsPostgres(url: string): string {
+/**
+ * Has the driver take `sslmode` as PostgreSQL's own programs do: by itself it checks the certificate also for `require`. Without a
+ * password it would end in words of its own where one is asked for, and leave the connection open; the database refuses this one.
+ */
+function addressFor(url: string): string {
   const address = new URL(url);
+  address.password ||= "none";
   if (address.searchParams.has("sslmode")) address.searchParams.set("uselibpqcompat", "true");
   return address.href;
 }
@@ -79,7 +83,7 @@ export class DatabaseConnection {
     this.#pool = new Pool({
       max: 1,
       idleTimeoutMillis: 0,
-      connectionString: withSslAsPostgres(setup.url),
+      connectionString: addressFor(setup.url),
       types: TYPES,
       application_name: "evreg",
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
