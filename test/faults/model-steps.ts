@@ -301,9 +301,7 @@ const retry = index.map((at) =>
     if (!isFree || delivery.subscription.deleted)
       return expect(retrying).rejects.toEqual(refusedAs("conflict"));
     await retrying;
-    const due = { dueMs: clock.now(), isAsked: true };
-    Object.assign(delivery, { state: "open", failures: 0, isBehind: false, ...due });
-    model.place([delivery], clock.now());
+    model.retry(delivery, clock.now());
   }),
 );
 

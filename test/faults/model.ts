@@ -38,8 +38,6 @@ export interface ModelDelivery {
   state: "open" | "delivered" | "failed" | "filtered";
   failures: number;
   dueMs: number;
-  /** By a person: it is due whatever the clock says. */
-  isAsked: boolean;
   /** Its place is in the order of its key, which it keeps where its subscription gets another one. */
   key: number | undefined;
   /** Another of its key comes first. */
@@ -71,7 +69,7 @@ export class Model {
     for (const subscription of this.living) {
       if (!hears(subscription, event.action) || !subscription.active) continue;
       const fresh = { state: "open", failures: 0, lastError: null, lease: undefined, outcomes: [] } as const;
-      const due = { dueMs: nowMs, isAsked: false, key: undefined, isBehind: false };
+      const due = { dueMs: nowMs, key: undefined, isBehind: false };
       const delivery: ModelDelivery = { ...fresh, outcomes: [], event, subscription, ...due };
       this.deliveries.push(delivery);
       this.place([delivery], nowMs);
@@ -111,21 +109,23 @@ export class Model {
 
   due(nowMs: number): ModelDelivery[] {
     const open = this.living.filter(({ active }) => active).flatMap((one) => this.waiting(one));
-    return open.filter(
-      ({ lease, dueMs, isAsked, isBehind }) => !lease && !isBehind && (isAsked || dueMs <= nowMs),
-    );
+    return open.filter(({ lease, dueMs, isBehind }) => !lease && !isBehind && dueMs <= nowMs);
   }
 
-  /** The unfinished deliveries of a subscription in the order that an ordered one has: what is asked for, then by event. */
+  /** By a person: it is due with the first that is, or at its place in the order that it has. */
+  retry(delivery: ModelDelivery, nowMs: number): void {
+    const { subscription, key } = delivery;
+    const due = this.waiting(subscription).filter(({ isBehind }) => !isBehind);
+    const dueMs = Math.min(nowMs, ...due.map((one) => one.dueMs));
+    Object.assign(delivery, { state: "open", failures: 0, dueMs, isBehind: key !== undefined });
+    this.settle(subscription, key, nowMs);
+  }
+
+  /** The unfinished deliveries of a subscription by event, as an order has them. */
   waiting(subscription: ModelSubscription): ModelDelivery[] {
     return this.deliveries
       .filter((one) => one.subscription === subscription && one.state === "open")
-      .toSorted(
-        (a, b) =>
-          Number(b.isAsked) - Number(a.isAsked) ||
-          (a.isAsked && a.key === undefined ? a.dueMs - b.dueMs : 0) ||
-          a.event.rowid - b.event.rowid,
-      );
+      .toSorted((a, b) => a.event.rowid - b.event.rowid);
   }
 
   /** The first of each key that is blocked, as they were made. */
@@ -163,7 +163,6 @@ export class Model {
     const ended = this.deliveries.filter(({ lease }) => lease !== undefined && lease.untilMs <= nowMs);
     for (const delivery of ended) {
       delivery.lease = undefined;
-      delivery.isAsked = false;
       delivery.dueMs = nowMs;
       delivery.outcomes.push("returned");
     }
@@ -211,7 +210,6 @@ export function finish(delivery: ModelDelivery, result: ModelResult, nowMs: numb
   if (ending === "never started") return;
   const { subscription } = delivery;
   const { order, maxRetries } = subscription;
-  delivery.isAsked = false;
   switch (ending) {
     case "interrupted":
       delivery.outcomes.push("returned");

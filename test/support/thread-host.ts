@@ -77,7 +77,8 @@ function watchStatements(engine: Engine): void {
     statement.iterate = function (...bound) {
       const rows = iterate.apply(this, bound);
       // Both hold the rows. The compiler, which works beside the thread, may hold one of them longer than the rest.
-      for (const method of [rows.next, rows[Symbol.iterator]]) holders.push(new WeakRef(method));
+      for (const name of ["next", Symbol.iterator])
+        holders.push(new WeakRef(Reflect.get(rows, name) as object));
       return rows;
     };
     // The wrapper may be collected before it.
