@@ -57,19 +57,19 @@ function candidatesOf(
   before: readonly string[],
   isFlag: boolean,
 ): readonly Candidate[] {
-  const given = new Set<string>();
+  const present = new Set<string>();
   let waiting: FlagMeta | undefined;
   let typedArgs = 0;
   for (const word of before) {
     const flag = waiting === undefined ? flagOf(word, command) : undefined;
     if (waiting === undefined && !word.startsWith("-")) typedArgs += 1;
-    if (flag !== undefined) given.add(flag.name);
+    if (flag !== undefined) present.add(flag.name);
     waiting = flag?.type === "option" && !word.includes("=") ? flag : undefined;
   }
   if (waiting?.type === "option") return valuesOf(waiting.options);
   const args = Object.values(command.args);
   const arg = args[typedArgs] ?? args.findLast(({ multiple }) => multiple === true);
-  return isFlag || arg === undefined ? flagWords(command, given) : valuesOf(arg.options);
+  return isFlag || arg === undefined ? flagWords(command, present) : valuesOf(arg.options);
 }
 
 function flagOf(word: string, command: CommandMeta): FlagMeta | undefined {
@@ -84,11 +84,11 @@ function valuesOf(options: readonly string[] = []): readonly Candidate[] {
   return options.map((value) => ({ value }));
 }
 
-function flagWords(command: CommandMeta, given: ReadonlySet<string>): Candidate[] {
+function flagWords(command: CommandMeta, present: ReadonlySet<string>): Candidate[] {
   const words: Candidate[] = [];
   for (const flag of Object.values(command.flags)) {
     const isRepeatable = flag.type === "option" && flag.multiple === true;
-    if (flag.hidden === true || (given.has(flag.name) && !isRepeatable)) continue;
+    if (flag.hidden === true || (present.has(flag.name) && !isRepeatable)) continue;
     const about = flag.summary;
     words.push({ value: `--${flag.name}`, about });
     if (flag.type === "boolean" && flag.allowNo)

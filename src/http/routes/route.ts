@@ -83,9 +83,9 @@ interface OwnRoute
   extends RouteDefaults, Pick<Route, "description" | "query" | "headers" | "body" | "answers" | "handle"> {}
 
 /** A route that answers in a way of its own. */
-export function routeAt(target: string, operationId: string, summary: string, given: OwnRoute): Route {
+export function routeAt(target: string, operationId: string, summary: string, route: OwnRoute): Route {
   const [method, path] = target.split(" ") as [Route["method"], string];
-  const { access = "token", tag = path.split("/")[2]!, failures: more = [], ...own } = given;
+  const { access = "token", tag = path.split("/")[2]!, failures: more = [], ...own } = route;
   const failures = path.includes(":") ? [404, ...more] : more;
   const scoped = access === "token" ? { scope: method === "GET" ? "read" : "write" } : {};
   return { method, path, operationId, tag, summary, access, failures, ...scoped, ...own };

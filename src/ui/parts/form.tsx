@@ -208,7 +208,7 @@ export interface KeptForm<Fields> extends Acting {
   /** The field that the last answer found wrong; `undefined` where it was none of these. */
   readonly wrong: keyof Fields | undefined;
   /** What the component of a field takes. */
-  readonly of: <Name extends keyof Fields>(
+  readonly fieldOf: <Name extends keyof Fields>(
     name: Name,
   ) => {
     readonly value: Fields[Name];
@@ -247,7 +247,7 @@ export function useForm<Fields extends object>(
     ...acting,
     draft: { ...draft, change },
     wrong,
-    of: (field) => {
+    fieldOf: (field) => {
       const isMissing =
         wrong !== undefined && required.includes(field) && String(fields[field]).trim() === "";
       return {

@@ -173,10 +173,10 @@ export function Plain({ children }: { readonly children: ComponentChildren }) {
 }
 
 /** Names with what they mean, a line each. */
-export function Definitions({ of, kind }: { readonly of: Facts; readonly kind: string }) {
+export function Definitions({ facts, kind }: { readonly facts: Facts; readonly kind: string }) {
   return (
     <dl class={kind}>
-      {knownOf(of).map(([name, value]) => (
+      {knownOf(facts).map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

@@ -53,7 +53,7 @@ export function List<Row>(
   props: Omit<TableProps<Row>, "label" | "rows" | "selected"> & {
     readonly filters?: readonly FilterName[];
     readonly plain?: string;
-    readonly of: Rows<Row>;
+    readonly source: Rows<Row>;
     readonly heading?: ComponentChildren;
     readonly note?: ComponentChildren;
     readonly over?: ComponentChildren;
@@ -63,8 +63,8 @@ export function List<Row>(
     readonly below?: ComponentChildren;
   },
 ) {
-  const { filters = [], plain, of, empty } = props;
-  const { rows, what, route } = of;
+  const { filters = [], plain, source, empty } = props;
+  const { rows, what, route } = source;
   const id = recordOf(route);
   const isFiltered = filters.some(({ name }) => route.query[name] !== undefined);
   const noMatch = props.noMatch ?? (
@@ -77,7 +77,7 @@ export function List<Row>(
   );
   const shown = () => {
     if (props.instead) return props.instead;
-    if (rows === undefined) return <Waiting of={of} rows={12} />;
+    if (rows === undefined) return <Waiting source={source} rows={12} />;
     if (rows.length === 0) return isFiltered ? noMatch : empty;
     return (
       <Table
@@ -93,12 +93,12 @@ export function List<Row>(
       {props.heading}
       {plain !== undefined && <FilterField what={what} route={route} names={filters} plain={plain} />}
       {props.note}
-      {rows !== undefined && <Failed error={of.error} reload={of.reload} />}
+      {rows !== undefined && <Failed error={source.error} reload={source.reload} />}
       <div class="panel">
         {props.over}
-        {of.newer}
+        {source.newer}
         {shown()}
-        {of.foot}
+        {source.foot}
       </div>
       {rows !== undefined && rows.length > 0 && props.below}
     </section>

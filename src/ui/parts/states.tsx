@@ -172,16 +172,16 @@ interface Read {
  * What stands where an answer will stand: nothing at first, then grey rows as high as those to come, or why there is none.
  * @param props.screen see `Empty`
  */
-export function Waiting(props: { readonly of: Read; readonly rows?: number; readonly screen?: string }) {
-  const { of, rows = 8, screen } = props;
+export function Waiting(props: { readonly source: Read; readonly rows?: number; readonly screen?: string }) {
+  const { source, rows = 8, screen } = props;
   const [late, setLate] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setLate(true), SKELETON_AFTER_MS);
     return () => clearTimeout(timer);
   }, []);
   const shown =
-    of.error !== undefined ? (
-      <Failed error={of.error} reload={of.reload} />
+    source.error !== undefined ? (
+      <Failed error={source.error} reload={source.reload} />
     ) : (
       <div class={late ? "skeleton late" : "skeleton"} role="status" aria-busy="true" aria-label="Loading">
         {Array.from({ length: rows }, () => (
@@ -200,33 +200,33 @@ export function Waiting(props: { readonly of: Read; readonly rows?: number; read
 
 /** What was read, in a panel, once it is there; why there is nothing newer stands beneath. */
 export function Loaded<T>(props: {
-  readonly of: Read & { readonly answer: { readonly data: T } | undefined };
+  readonly source: Read & { readonly answer: { readonly data: T } | undefined };
   readonly rows?: number;
   readonly children: (data: T) => ComponentChildren;
 }) {
-  const { of, rows = 8, children } = props;
+  const { source, rows = 8, children } = props;
   return (
     <>
       <div class="panel">
-        {of.answer === undefined ? <Waiting of={of} rows={rows} /> : children(of.answer.data)}
+        {source.answer === undefined ? <Waiting source={source} rows={rows} /> : children(source.answer.data)}
       </div>
-      {of.answer !== undefined && <Failed error={of.error} />}
+      {source.answer !== undefined && <Failed error={source.error} />}
     </>
   );
 }
 
 /** A record beside its list, which on narrow screens stands alone. @param props.back to the list */
 export function Detail<T>(props: {
-  readonly of: Read & { readonly answer: { readonly data: T } | undefined };
+  readonly source: Read & { readonly answer: { readonly data: T } | undefined };
   readonly label: string;
   readonly back: readonly [label: string, link: string];
   readonly children: (data: T) => ComponentChildren;
 }) {
-  const { of, label, back, children } = props;
+  const { source, label, back, children } = props;
   return (
     <article class="detail" tabIndex={-1} aria-label={label}>
       <Button look="bare back" to={back[1]} label={back[0]} />
-      {of.answer === undefined ? <Waiting of={of} /> : <>{children(of.answer.data)}</>}
+      {source.answer === undefined ? <Waiting source={source} /> : <>{children(source.answer.data)}</>}
     </article>
   );
 }

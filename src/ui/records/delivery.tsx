@@ -57,11 +57,11 @@ async function retry(delivery: Delivery): Promise<void> {
       body:
         status === "delivered" ? (
           <>
-            <SubscriptionName of={delivery} /> has received it, and receives it once more.
+            <SubscriptionName record={delivery} /> has received it, and receives it once more.
           </>
         ) : (
           <>
-            The filter of <SubscriptionName of={delivery} /> is applied again, as it is now.
+            The filter of <SubscriptionName record={delivery} /> is applied again, as it is now.
           </>
         ),
       act: "Send it again",
@@ -86,7 +86,7 @@ async function giveUp(delivery: Delivery, subscription: Subscription | undefined
   const { rowid, event_id: event } = delivery;
   const name = (
     <strong class="strong">
-      <SubscriptionName of={delivery} />
+      <SubscriptionName record={delivery} />
     </strong>
   );
   const isOrdered = subscription !== undefined && subscription.ordered !== false;

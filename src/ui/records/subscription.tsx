@@ -27,25 +27,25 @@ function nameOf(delivery: Pick<Delivery, "application" | "subscription">): strin
  * @param props.before what stands around it: `Delete `, `?`
  */
 export function SubscriptionName(props: {
-  readonly of: Pick<Delivery, "application" | "subscription">;
+  readonly record: Pick<Delivery, "application" | "subscription">;
   readonly before?: string;
   readonly after?: string;
 }) {
-  const { of, before, after } = props;
+  const { record, before, after } = props;
   return (
     <>
       {before}
-      <bdi>{of.application}</bdi>/<bdi>{of.subscription}</bdi>
+      <bdi>{record.application}</bdi>/<bdi>{record.subscription}</bdi>
       {after}
     </>
   );
 }
 
 /** The name of a subscription, or that of a delivery or replay, as a link to it. */
-export function SubscriptionLink({ of }: { readonly of: Subscription | Delivery | Replay }) {
+export function SubscriptionLink({ record }: { readonly record: Subscription | Delivery | Replay }) {
   return (
-    <a href={linkTo(["subscriptions", "subscription_id" in of ? of.subscription_id : of.rowid])}>
-      <SubscriptionName of={of} />
+    <a href={linkTo(["subscriptions", "subscription_id" in record ? record.subscription_id : record.rowid])}>
+      <SubscriptionName record={record} />
     </a>
   );
 }
@@ -85,13 +85,13 @@ export function AttentionWords({ item }: { readonly item: Attention }) {
 }
 
 /** The share of attempts that succeeded. @param props.of nothing, where it had none */
-export function Success({ of }: { readonly of: SubscriptionFigures | undefined }) {
-  const share = of === undefined ? null : failedShare(of);
+export function Success({ figures }: { readonly figures: SubscriptionFigures | undefined }) {
+  const share = figures === undefined ? null : failedShare(figures);
   return share === null ? NONE : <>{percentText(100 - share)}</>;
 }
 
-export function LastError({ of }: { readonly of: SubscriptionFigures | undefined }) {
-  const error = of?.last_error ?? null;
+export function LastError({ figures }: { readonly figures: SubscriptionFigures | undefined }) {
+  const error = figures?.last_error ?? null;
   return error === null ? NONE : <code>{errorText(error)}</code>;
 }
 

@@ -68,19 +68,19 @@ function ActionForm(props: {
     () => ({
       action: props.name,
       application: props.application,
-      given: "schema" as "schema" | "payload",
+      basis: "schema" as "schema" | "payload",
       schemata: props.schema,
       payload: FIRST_PAYLOAD,
     }),
     { required: ["action", "application"] },
   );
-  const { of, draft } = form;
-  const { given, schemata, payload } = draft.fields;
+  const { fieldOf, draft } = form;
+  const { basis, schemata, payload } = draft.fields;
   const [action, application] = [draft.fields.action.trim(), draft.fields.application.trim()];
-  const fromPayload = given === "payload" && whyNoObject(payload) === undefined;
+  const fromPayload = basis === "payload" && whyNoObject(payload) === undefined;
   const text = fromPayload ? JSON.stringify(schemaOfPayload(JSON.parse(payload)), null, 2) : schemata;
   const create = async (): Promise<void> => {
-    const unreadable = whyNoObject(given === "payload" ? payload : schemata);
+    const unreadable = whyNoObject(basis === "payload" ? payload : schemata);
     if (unreadable !== undefined) throw new ApiError(422, unreadable, { field: "schemata" });
     const { data, meta } = await send<Action, WarningMeta>("POST", "/v1/actions", {
       text: `${JSON.stringify({ action, application }).slice(0, -1)},"schemata":${text}}`,
@@ -109,13 +109,13 @@ function ActionForm(props: {
       <FieldGroup title="Name">
         <TextField
           label="Action"
-          {...of("action")}
+          {...fieldOf("action")}
           placeholder="order.created"
           hint="Words with dots between them. It cannot be changed."
         />
         <TextField
           label="Application"
-          {...of("application")}
+          {...fieldOf("application")}
           placeholder="shop"
           hint="Who owns it, and publishes."
         />
@@ -123,23 +123,23 @@ function ActionForm(props: {
       <FieldGroup title="Schema">
         <ChoiceField
           label="From"
-          {...of("given")}
+          {...fieldOf("basis")}
           choices={{ schema: "a JSON Schema (Draft 7)", payload: "a sample payload" }}
         />
-        {given === "schema" ? (
-          <AreaField label="Schema" {...of("schemata")} rows={16} />
+        {basis === "schema" ? (
+          <AreaField label="Schema" {...fieldOf("schemata")} rows={16} />
         ) : (
           <>
             <AreaField
               label="Payload"
-              {...of("payload")}
+              {...fieldOf("payload")}
               rows={8}
-              error={whyNoObject(payload) ?? of("schemata").error}
+              error={whyNoObject(payload) ?? fieldOf("schemata").error}
             />
             <AreaField
               label="Its schema"
               value={text}
-              set={(next) => draft.change({ schemata: next, given: "schema" })}
+              set={(next) => draft.change({ schemata: next, basis: "schema" })}
               rows={12}
               hint="Every member is required. Change it, and it is yours."
             />
@@ -186,7 +186,7 @@ const PROTECTED_CHOICES = Object.fromEntries(
 /** Whom changes of the schema must not break, and whether publishing goes on. Only what was changed is sent. */
 export function ActionSettings({ action }: PartProps) {
   const { action: name, deprecated, retired } = action;
-  const { draft, of, act, failure, wrong } = useForm(linkTo(["actions", name, "settings"]), () =>
+  const { draft, fieldOf, act, failure, wrong } = useForm(linkTo(["actions", name, "settings"]), () =>
     settingsOf(action),
   );
   const { fields, before } = draft;
@@ -231,7 +231,7 @@ export function ActionSettings({ action }: PartProps) {
       <FieldGroup title="Compatibility">
         <ChoiceField
           label="Protect"
-          {...of("compatibility")}
+          {...fieldOf("compatibility")}
           choices={PROTECTED_CHOICES}
           hint="Whom a change of the schema must not break."
           {...(needsAdmin ? { error: "To protect less than before needs the scope admin." } : {})}
@@ -250,7 +250,7 @@ export function ActionSettings({ action }: PartProps) {
       <FieldGroup title={retired ? "Retired" : deprecated ? "Deprecated" : "In force"}>
         <TextField
           label="Successor"
-          {...of("successor")}
+          {...fieldOf("successor")}
           placeholder={`${name}.v2`}
           hint="The action to publish to instead. Publishers are told of it."
         />

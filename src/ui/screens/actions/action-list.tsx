@@ -36,7 +36,7 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
     wide: true,
     cell: ({ application }) => <span class="cut-text soft">{application}</span>,
   },
-  { head: "State", wide: true, cell: (action) => <ActionState of={action} look="st" /> },
+  { head: "State", wide: true, cell: (action) => <ActionState record={action} look="st" /> },
   {
     head: "Protects",
     wide: true,
@@ -117,7 +117,7 @@ export function ActionList({ route }: { readonly route: Route }) {
     <List
       filters={FILTERS}
       plain="name"
-      of={partOf("action", sortedActions, list, route)}
+      source={partOf("action", sortedActions, list, route)}
       columns={shown}
       sorted={sorted}
       sortBy={sortBy}

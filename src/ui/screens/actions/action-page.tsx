@@ -44,7 +44,7 @@ function ActionPage({ name, route }: { readonly name: string; readonly route: Ro
     () => parts.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }),
     [action?.action, route.path[2]],
   );
-  if (action === undefined) return <Waiting of={read} screen={name} />;
+  if (action === undefined) return <Waiting source={read} screen={name} />;
   const subscribers = subscriptions.answer?.data.filter((one) => matches(one.action, action.action));
   const offered = PARTS.filter(({ path }) => path !== "settings" || mayChange(action));
   const part = offered.find(({ path }) => path === route.path[2]) ?? offered[0]!;
@@ -87,7 +87,7 @@ function ActionHead(props: {
   return (
     <Head
       title={name}
-      badge={<ActionState of={action} look="badge" />}
+      badge={<ActionState record={action} look="badge" />}
       facts={{
         Revision: action.revision,
         Application: <a href={linkTo(["actions"], { application })}>{application}</a>,
@@ -149,7 +149,7 @@ function Subscribers(props: {
               <li key={one.rowid}>
                 <div class="row">
                   <a class="grow strong" href={linkTo(["subscriptions", one.rowid])}>
-                    <SubscriptionName of={one} />
+                    <SubscriptionName record={one} />
                   </a>
                   <span class="push">
                     <Status state={stateNow(one, now)} />

@@ -30,8 +30,14 @@ const STATES = {
 } as const;
 
 /** Whether publishing goes on. @param props.look `badge` beside a title, `st` in a list */
-export function ActionState({ of, look }: { readonly of: ActionSettings; readonly look: "badge" | "st" }) {
-  const { word, tone, means } = STATES[actionState(of)];
+export function ActionState({
+  record,
+  look,
+}: {
+  readonly record: ActionSettings;
+  readonly look: "badge" | "st";
+}) {
+  const { word, tone, means } = STATES[actionState(record)];
   return (
     <span class={`${look} ${tone}`} title={means}>
       {word}

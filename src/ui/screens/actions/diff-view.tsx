@@ -154,7 +154,7 @@ function Receivers({ subscribers }: { readonly subscribers: readonly Subscriptio
       {subscribers.slice(0, MOST_NAMED).map((one, index) => (
         <>
           {index > 0 && ", "}
-          <SubscriptionLink of={one} />
+          <SubscriptionLink record={one} />
         </>
       ))}
       {length > MOST_NAMED && ` and ${numberText(length - MOST_NAMED)} more`}
@@ -168,7 +168,7 @@ function UsedLines({ fields }: { readonly fields: readonly UsedField[] }) {
     <>
       {fields.slice(0, MOST_NAMED).map(({ subscription, field, by }) => (
         <span key={`${subscription.rowid} ${field} ${by}`} class="line soft">
-          <SubscriptionLink of={subscription} /> {by === "filter" ? "filters by" : "keeps the order by"}{" "}
+          <SubscriptionLink record={subscription} /> {by === "filter" ? "filters by" : "keeps the order by"}{" "}
           <code>{field}</code>
         </span>
       ))}

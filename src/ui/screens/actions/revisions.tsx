@@ -70,7 +70,7 @@ export function Revisions(props: PartProps) {
       >
         <div class="panel">
           {rows === undefined ? (
-            <Waiting of={list} rows={4} />
+            <Waiting source={list} rows={4} />
           ) : (
             <Table
               label="Revisions"
@@ -160,7 +160,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
   const failed = before.error ?? after.error;
   if (failed !== undefined) return <Failed error={failed} />;
   if (rows === undefined || old === undefined || next === undefined) {
-    return <Waiting of={before} rows={6} />;
+    return <Waiting source={before} rows={6} />;
   }
   const goBack = (): void => {
     checkSchema(action.action, indented(next.exactText));

@@ -31,7 +31,7 @@ const readDocument = async (path: string, signal: AbortSignal): Promise<Envelope
 export function Api({ route }: { readonly route: Route }) {
   const read = useResource<OpenApi>("/openapi.json", { read: readDocument });
   const document = read.answer?.data;
-  if (document === undefined) return <Waiting of={read} rows={12} screen="API" />;
+  if (document === undefined) return <Waiting source={read} rows={12} screen="API" />;
   const operations = operationsOf(document);
   return (
     <Split

@@ -64,7 +64,7 @@ export function Audit({ route }: { readonly route: Route }) {
     <List
       filters={FILTERS}
       plain="from"
-      of={list}
+      source={list}
       columns={COLUMNS}
       keyOf={({ rowid }) => rowid}
       heading={<h1>Audit</h1>}

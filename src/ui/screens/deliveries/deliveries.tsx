@@ -30,7 +30,7 @@ export function Deliveries({ route }: { readonly route: Route }) {
       title="Deliveries"
       route={route}
       list={<DeliveryList route={route} read={read.answer?.data} />}
-      detail={(one) => <DeliveryDetail id={one} of={read} query={route.query} />}
+      detail={(one) => <DeliveryDetail id={one} source={read} query={route.query} />}
     />
   );
 }
@@ -75,7 +75,7 @@ function DeliveryList({ route, read }: { readonly route: Route; readonly read: D
     <List
       filters={[subscriptionFilter(subscriptions), ...FILTERS]}
       plain="subscription"
-      of={{ ...list, rows, error: list.error ?? (rows === undefined ? all.error : undefined) }}
+      source={{ ...list, rows, error: list.error ?? (rows === undefined ? all.error : undefined) }}
       columns={columnsFor({
         rows: rows ?? [],
         picked,
@@ -135,7 +135,7 @@ function columnsFor(options: {
     ...(rows.some(({ application }) => may("write", application)) ? [pickColumn] : []),
     { head: "Created", wide: true, alone: true, cell: ({ timestamped }) => <Time at={timestamped} exact /> },
     { head: "State", cell: ({ status }) => <Status state={status} /> },
-    { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
+    { head: "Subscription", grow: true, cell: (row) => <SubscriptionName record={row} /> },
     {
       head: "Action",
       wide: true,

@@ -19,11 +19,11 @@ const EVERY_MS = 4_000;
 /** One delivery: its attempts, the answers, and the request. */
 export function DeliveryDetail(props: {
   readonly id: string;
-  readonly of: Resource<DeliveryWithAttempts>;
+  readonly source: Resource<DeliveryWithAttempts>;
   readonly query: Query;
 }) {
-  const { id, of, query } = props;
-  const subscriber = of.answer?.data.subscription_id;
+  const { id, source, query } = props;
+  const subscriber = source.answer?.data.subscription_id;
   const subscription = useResource<Subscription>(
     subscriber === undefined ? undefined : `/v1/subscriptions/${subscriber}`,
     { everyMs: EVERY_MS },
@@ -32,12 +32,12 @@ export function DeliveryDetail(props: {
   const picked = Number(query["attempt"] ?? 0);
   const list = linkTo(["deliveries"], { ...query, attempt: undefined });
   return (
-    <Detail of={of} label={`Delivery ${id}`} back={["All deliveries", list]}>
+    <Detail source={source} label={`Delivery ${id}`} back={["All deliveries", list]}>
       {(delivery) => (
         <>
           <Head
             isRecord
-            title={<SubscriptionLink of={delivery} />}
+            title={<SubscriptionLink record={delivery} />}
             badge={<Status state={delivery.status} badge />}
             facts={{
               Delivery: delivery.rowid,
@@ -53,11 +53,11 @@ export function DeliveryDetail(props: {
               </>
             }
           />
-          <Failed error={of.error} />
+          <Failed error={source.error} />
           {subscription?.blocked_by === delivery.rowid && (
             <Say state="blocked" title="It blocks the deliveries behind it">
-              It has used up its retries and is tried on. <SubscriptionLink of={delivery} /> is ordered: the
-              others
+              It has used up its retries and is tried on. <SubscriptionLink record={delivery} /> is ordered:
+              the others
               {typeof subscription.ordered === "object" && " of its key"} wait until it is delivered or given
               up.
             </Say>
@@ -184,7 +184,11 @@ function RequestView(props: DeliveryProps<DeliveryWithAttempts> & { readonly pic
           </p>
         </div>
       </CodeBox>
-      {body === undefined ? <Waiting of={stored} /> : <JsonView title="Body" what="the body" text={body} />}
+      {body === undefined ? (
+        <Waiting source={stored} />
+      ) : (
+        <JsonView title="Body" what="the body" text={body} />
+      )}
     </>
   );
 }

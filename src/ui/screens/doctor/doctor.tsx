@@ -32,7 +32,7 @@ export function Doctor() {
       {answer !== undefined && <Failed error={error} reload={reload} />}
       {answer === undefined ? (
         <div class="panel">
-          <Waiting of={read} />
+          <Waiting source={read} />
         </div>
       ) : (
         Object.entries(KINDS).map(([status, { title }]) => {
@@ -40,7 +40,7 @@ export function Doctor() {
           return (
             found.length > 0 && (
               <Section key={status} title={title} note={found.length}>
-                <Findings of={found} />
+                <Findings findings={found} />
               </Section>
             )
           );
@@ -52,10 +52,10 @@ export function Doctor() {
 }
 
 /** What was found, each with what to do about it. */
-export function Findings({ of }: { readonly of: readonly Finding[] }) {
+export function Findings({ findings }: { readonly findings: readonly Finding[] }) {
   return (
     <ul class="panel findings">
-      {of.map(({ status, check, found, remedy }, index) => (
+      {findings.map(({ status, check, found, remedy }, index) => (
         <li key={index}>
           <Status state={KINDS[status].state} word={false} words={status} />
           <div>

@@ -30,7 +30,7 @@ export function EventDetail({ id, query }: { readonly id: string; readonly query
   ).answer?.data;
   const list = linkTo(["events"], { ...query, delivery: undefined, attempt: undefined });
   return (
-    <Detail of={stored} label={`Event ${id}`} back={["All events", list]}>
+    <Detail source={stored} label={`Event ${id}`} back={["All events", list]}>
       {(event) => (
         <>
           <Head
@@ -127,7 +127,7 @@ function EventDeliveries({ event, query }: { readonly event: number; readonly qu
           <Icon name="open" />
           <Status state={status} />
           <span class="name">
-            <SubscriptionName of={delivery} />
+            <SubscriptionName record={delivery} />
           </span>
           <span class="end">
             <End delivery={delivery} />
@@ -145,7 +145,7 @@ function EventDeliveries({ event, query }: { readonly event: number; readonly qu
   };
   return (
     <Section title="Deliveries" note={all !== undefined && countsText(all)}>
-      <Loaded of={list} rows={2}>
+      <Loaded source={list} rows={2}>
         {(deliveries) =>
           deliveries.length === 0 ? (
             <div class="empty">No active subscription had this action when it was published.</div>
@@ -211,7 +211,7 @@ function Way(props: {
   const subscription = useResource<Subscription>(
     subscriptionId === undefined ? undefined : `/v1/subscriptions/${subscriptionId}`,
   ).answer?.data;
-  if (delivery === undefined) return <Waiting of={read} rows={2} />;
+  if (delivery === undefined) return <Waiting source={read} rows={2} />;
   return (
     <>
       <Attempts delivery={delivery} subscription={subscription} picked={picked} linkOf={linkOf} />

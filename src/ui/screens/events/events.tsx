@@ -51,7 +51,7 @@ function EventList({ route }: { readonly route: Route }) {
     <List
       filters={FILTERS}
       plain="action"
-      of={wrong === undefined ? list : { ...list, newer: undefined, foot: null }}
+      source={wrong === undefined ? list : { ...list, newer: undefined, foot: null }}
       columns={COLUMNS}
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["events", rowid], { ...query, delivery: undefined, attempt: undefined })}

@@ -60,7 +60,7 @@ export function Overview({ route }: { readonly route: Route }) {
       range={range}
     />
   );
-  if (stats.error !== undefined && figures === undefined) return <Waiting of={stats} screen="Overview" />;
+  if (stats.error !== undefined && figures === undefined) return <Waiting source={stats} screen="Overview" />;
   return (
     <>
       <Verdict stats={figures} statsError={stats.error} />
@@ -73,7 +73,7 @@ export function Overview({ route }: { readonly route: Route }) {
         >
           <div class="panel">
             {figures === undefined ? (
-              <Waiting of={stats} rows={11} />
+              <Waiting source={stats} rows={11} />
             ) : (
               <>
                 <StatStrip stats={figures} />
@@ -85,14 +85,14 @@ export function Overview({ route }: { readonly route: Route }) {
         <Section title="Unfinished, by cause" aside={<span class="muted small">oldest</span>}>
           {figures === undefined ? (
             <div class="panel">
-              <Waiting of={stats} rows={11} />
+              <Waiting source={stats} rows={11} />
             </div>
           ) : (
             <Backlog backlog={figures.backlog} />
           )}
         </Section>
       </div>
-      {!isEmpty && (table || <Waiting of={subscriptions} rows={3} />)}
+      {!isEmpty && (table || <Waiting source={subscriptions} rows={3} />)}
       {may("admin") && <DoctorProblems />}
     </>
   );
@@ -105,14 +105,14 @@ interface Row extends SubscriptionFigures {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
+  { head: "Subscription", grow: true, cell: (row) => <SubscriptionName record={row} /> },
   { head: "State", cell: ({ state }) => <Status state={state} /> },
   { head: "Action", wide: true, cell: ({ action }) => <code class="cut-text">{action}</code> },
   { head: "Delivered", right: true, wide: true, cell: ({ delivered }) => numberText(delivered) },
-  { head: "Success", right: true, cell: (row) => <Success of={row} /> },
+  { head: "Success", right: true, cell: (row) => <Success figures={row} /> },
   { head: "p50", right: true, wide: true, cell: ({ attempt_ms: { p50 } }) => timeText(p50) },
   { head: "p95", right: true, wide: true, cell: ({ attempt_ms: { p95 } }) => timeText(p95) },
-  { head: "Last error", wide: true, cell: (row) => <LastError of={row} /> },
+  { head: "Last error", wide: true, cell: (row) => <LastError figures={row} /> },
   {
     head: "Failed for good",
     right: true,
@@ -196,7 +196,7 @@ function DoctorProblems() {
       note={`${countText(problems.length, "problem")}, ${countText(found.length - problems.length, "warning")}`}
       aside={<a href={linkTo(["doctor"])}>All checks</a>}
     >
-      {problems.length > 0 && <Findings of={problems} />}
+      {problems.length > 0 && <Findings findings={problems} />}
     </Section>
   );
 }

@@ -102,7 +102,7 @@ function AttentionRow({ one, isOver }: { readonly one: SubscriptionAttention; re
       <Status state={isOver ? "active" : (state?.reason ?? "failed")} />
       <p>
         <a href={linkTo(["subscriptions", id])}>
-          <SubscriptionName of={one} />
+          <SubscriptionName record={one} />
         </a>{" "}
         {isOver ? (
           "It needs nobody any more."

@@ -37,8 +37,8 @@ const SELECTIONS: Readonly<Record<Replay["selection"], string>> = {
 const WIDTH = 100;
 
 /** How far a replay is, as a bar and in numbers; what did not end well says so. */
-function Progress({ of }: { readonly of: Replay }) {
-  const { total, queued, skipped, status } = of;
+function Progress({ replay }: { readonly replay: Replay }) {
+  const { total, queued, skipped, status } = replay;
   if (total === null) return <span class="muted">being counted</span>;
   const isDone = status === "done";
   const share = total === 0 ? 1 : Math.min(1, (queued + skipped) / total);
@@ -75,8 +75,8 @@ function ReplayState({ status }: { readonly status: ReplayStatus }) {
 
 const COLUMNS: readonly Column<Replay>[] = [
   { head: "State", cell: ({ status }) => <ReplayState status={status} /> },
-  { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
-  { head: "Progress", cell: (replay) => <Progress of={replay} /> },
+  { head: "Subscription", grow: true, cell: (row) => <SubscriptionName record={row} /> },
+  { head: "Progress", cell: (replay) => <Progress replay={replay} /> },
   { head: "Sends", wide: true, alone: true, cell: ({ selection }) => SELECTIONS[selection] },
   { head: "Begun", wide: true, alone: true, cell: ({ timestamped }) => <Time at={timestamped} /> },
   { head: "Ended", wide: true, alone: true, cell: ({ finished_at: end }) => <Time at={end} /> },
@@ -99,7 +99,7 @@ function ReplayList({ route }: { readonly route: Route }) {
     <List
       filters={[STATUS, subscriptionFilter(subscriptions)]}
       plain="status"
-      of={list}
+      source={list}
       columns={COLUMNS}
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["replays", rowid], route.query)}
@@ -124,14 +124,14 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
   const { act } = useActing(sayError);
   const cancel = (replay: Replay): void => act(() => send("POST", `${path}/cancel`), cancelQuestion(replay));
   return (
-    <Detail of={read} label={`Replay ${id}`} back={["All replays", linkTo(["replays"], query)]}>
+    <Detail source={read} label={`Replay ${id}`} back={["All replays", linkTo(["replays"], query)]}>
       {(replay) => (
         <>
           <Head
             isRecord
             title={
               <>
-                Replay to <SubscriptionLink of={replay} />
+                Replay to <SubscriptionLink record={replay} />
               </>
             }
             badge={<ReplayState status={replay.status} />}
@@ -150,7 +150,7 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
           />
           <Failed error={read.error} />
           <section class="panel pad stack">
-            <Progress of={replay} />
+            <Progress replay={replay} />
             {replay.reason !== null && <p class="danger-text break">{replay.reason}</p>}
             {replay.status === "running" && (
               <p class="soft">Live deliveries go first. It waits while its subscription is paused.</p>
@@ -158,7 +158,7 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
           </section>
           <Definitions
             kind="panel settings"
-            of={{
+            facts={{
               Sends: SELECTIONS[replay.selection],
               From: <Time at={replay.from} exact />,
               Until: <Time at={replay.to} exact />,
@@ -182,7 +182,7 @@ const cancelQuestion = (replay: Replay): Question => ({
       <p>
         {numberText(replay.queued)} deliveries to{" "}
         <strong class="strong">
-          <SubscriptionName of={replay} />
+          <SubscriptionName record={replay} />
         </strong>{" "}
         are due already, and are sent all the same. The others are not.
       </p>

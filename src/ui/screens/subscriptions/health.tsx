@@ -54,7 +54,7 @@ export function HealthStrip({ id, route }: { readonly id: number; readonly route
       note={<span class="hide-s">height is duration; delivered above the line, failed below</span>}
       aside={<Segments label="Shown as" {...form} />}
     >
-      <Loaded of={list} rows={3}>
+      <Loaded source={list} rows={3}>
         {(newestFirst) =>
           newestFirst.length === 0 ? (
             <div class="empty">Nothing has been sent to it yet.</div>
@@ -208,7 +208,7 @@ export function DeliveriesOf(props: { readonly subscription: Subscription; reado
   const list = useResource<readonly Delivery[]>(path, { everyMs: EVERY_MS });
   return (
     <Section title="Deliveries" aside={<Segments label="Which deliveries" {...states} />}>
-      <Loaded of={list} rows={6}>
+      <Loaded source={list} rows={6}>
         {(rows) =>
           rows.length === 0 ? (
             <div class="empty">{NOTHING[states.picked]}</div>

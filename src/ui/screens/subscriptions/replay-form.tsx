@@ -75,7 +75,11 @@ export function ReplayForm(props: {
   };
   const question: Question = {
     title: (
-      <SubscriptionName before={`Send ${countText(count ?? 0, "event")} to `} of={subscription} after="?" />
+      <SubscriptionName
+        before={`Send ${countText(count ?? 0, "event")} to `}
+        record={subscription}
+        after="?"
+      />
     ),
     body: (
       <>
@@ -96,7 +100,7 @@ export function ReplayForm(props: {
     <FormScreen
       form={form}
       label={`Replay to ${application}/${name}`}
-      title={<SubscriptionName before="Replay to " of={subscription} />}
+      title={<SubscriptionName before="Replay to " record={subscription} />}
       lede={
         <>
           Sends it events of <code>{subscription.action}</code> that were published before.
@@ -111,9 +115,19 @@ export function ReplayForm(props: {
       below={<Command text={command} />}
     >
       <div class="panel pad form-group">
-        <ChoiceField label="Which" {...form.of("status")} choices={CHOICES} hint={MEANS[status]} />
-        <TextField label="Published from" type="datetime-local" {...form.of("from")} hint="In your zone." />
-        <TextField label="Until" type="datetime-local" {...form.of("to")} hint="Without it: until now." />
+        <ChoiceField label="Which" {...form.fieldOf("status")} choices={CHOICES} hint={MEANS[status]} />
+        <TextField
+          label="Published from"
+          type="datetime-local"
+          {...form.fieldOf("from")}
+          hint="In your zone."
+        />
+        <TextField
+          label="Until"
+          type="datetime-local"
+          {...form.fieldOf("to")}
+          hint="Without it: until now."
+        />
         <Field label="These are" role="group">
           {() => (
             <p class="check" aria-live="polite">

@@ -12,21 +12,21 @@ import { isAhead, SubscriptionName } from "../../records/subscription.tsx";
 /** The secret of a subscription, new or rotated. */
 export function SubscriptionSecret(props: {
   readonly title: ComponentChildren;
-  readonly of: SubscriptionWithSecret;
+  readonly record: SubscriptionWithSecret;
   readonly next: ComponentChildren;
   readonly children?: ComponentChildren;
 }) {
-  const { title, of, next, children } = props;
+  const { title, record, next, children } = props;
   return (
     <SecretOnce
       title={title}
-      secret={of.secret}
+      secret={record.secret}
       what="the secret"
       otherwise="To have one then, rotate the secret."
       next={next}
     >
       <p>
-        {of.mode === "push"
+        {record.mode === "push"
           ? "Keep its secret where the handler reads it: by it the handler knows that a request is from evreg."
           : "Consumers need a token instead. Keep its secret in case it changes to other uses."}{" "}
         It is shown this once.
@@ -65,8 +65,8 @@ export function RotateSecret({ subscription }: { readonly subscription: Subscrip
     const { data, meta } = answer;
     return (
       <SubscriptionSecret
-        title={<SubscriptionName before="The secret of " of={subscription} after=" is rotated" />}
-        of={data}
+        title={<SubscriptionName before="The secret of " record={subscription} after=" is rotated" />}
+        record={data}
         next={<Button to={leave} label="Back to it" />}
       >
         <p>
@@ -87,7 +87,7 @@ export function RotateSecret({ subscription }: { readonly subscription: Subscrip
     <FormScreen
       form={form}
       label="New secret"
-      title={<SubscriptionName before="Rotate the secret of " of={subscription} />}
+      title={<SubscriptionName before="Rotate the secret of " record={subscription} />}
       lede="All subscriptions of this application and name get the new one. Until the old one ends, each request is signed with both, so the handler can be changed in between."
       send={rotate}
       look={overlap === "0" ? "main danger" : "main"}
@@ -103,7 +103,7 @@ export function RotateSecret({ subscription }: { readonly subscription: Subscrip
       <div class="panel pad form-group">
         <ChoiceField
           label="The old one lasts"
-          {...form.of("overlap_ms")}
+          {...form.fieldOf("overlap_ms")}
           choices={isRotating ? NOT_AT_ALL : OVERLAPS}
         />
       </div>

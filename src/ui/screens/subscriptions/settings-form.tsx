@@ -65,8 +65,8 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
     const { rowid, mode } = created;
     return (
       <SubscriptionSecret
-        title={<SubscriptionName of={created} after=" is created" />}
-        of={created}
+        title={<SubscriptionName record={created} after=" is created" />}
+        record={created}
         next={
           <>
             {mode === "push" && (
@@ -118,7 +118,7 @@ export function EditSubscription({ subscription }: { readonly subscription: Read
     <FormScreen
       form={form}
       label={`Settings of ${application}/${name}`}
-      title={<SubscriptionName before="Settings of " of={subscription} />}
+      title={<SubscriptionName before="Settings of " record={subscription} />}
       send={save}
       act="Save"
       leave={leave}
@@ -130,7 +130,7 @@ export function EditSubscription({ subscription }: { readonly subscription: Read
 
 /** All settings of a subscription, in groups. */
 function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; readonly isNew: boolean }) {
-  const { of, draft } = form;
+  const { fieldOf, draft } = form;
   const { mode, action, filter, order, bearer } = draft.fields;
   const actions = useResource<readonly Action[]>("/v1/actions").answer?.data ?? [];
   const isPush = mode === "push";
@@ -138,18 +138,18 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
   return (
     <>
       <FieldGroup title="What goes where">
-        {isNew && <TextField label="Application" {...of("application")} placeholder="billing" />}
+        {isNew && <TextField label="Application" {...fieldOf("application")} placeholder="billing" />}
         {isNew && (
           <TextField
             label="Name"
-            {...of("subscription")}
+            {...fieldOf("subscription")}
             placeholder="invoices"
             hint="What the application calls it."
           />
         )}
         <TextField
           label="Action"
-          {...of("action")}
+          {...fieldOf("action")}
           placeholder="order.created"
           list={actions.map(({ action: name }) => name)}
           hint={
@@ -162,7 +162,7 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
         {isNew && (
           <ChoiceField
             label="Delivery"
-            {...of("mode")}
+            {...fieldOf("mode")}
             choices={{ push: "evreg sends it", pull: "consumers claim it" }}
             hint={
               isPush
@@ -174,7 +174,7 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
         {isPush && (
           <TextField
             label="Handler"
-            {...of("handler")}
+            {...fieldOf("handler")}
             type="url"
             placeholder="https://hooks.example.com/evreg"
             hint="The address that each event is posted to."
@@ -184,7 +184,7 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
       <FieldGroup title="Which events">
         <AreaField
           label="Filter"
-          {...of("filter")}
+          {...fieldOf("filter")}
           rows={5}
           placeholder={'{"properties": {"country": {"const": "FR"}}, "required": ["country"]}'}
           hint="A JSON Schema. Events whose payload does not conform to it are not sent."
@@ -194,14 +194,14 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
       <FieldGroup title="When it fails">
         <TextField
           label="Retries"
-          {...of("max_retries")}
+          {...fieldOf("max_retries")}
           mode="numeric"
           placeholder={String(usual.max_retries)}
           hint={<>0 to 20, after the first attempt. {draftedRetries(draft.fields, usual)}</>}
         />
         <TextField
           label="Waits"
-          {...of("retry_schedule")}
+          {...fieldOf("retry_schedule")}
           placeholder={waitsText(usual.retry_schedule?.length ?? usual.max_retries, usual.retry_schedule)}
           hint={
             <>
@@ -213,14 +213,14 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
       <FieldGroup title="Order and pace">
         <ChoiceField
           label="Order"
-          {...of("order")}
+          {...fieldOf("order")}
           choices={{ any: "As they come due", all: "As published", key: "As published, for each key" }}
           hint={order === "any" ? undefined : "One delivery at a time. The next one waits for it."}
         />
         {order === "key" && (
           <TextField
             label="Key"
-            {...of("key")}
+            {...fieldOf("key")}
             placeholder="/customer/id"
             hint="A JSON Pointer into the payload."
           />
@@ -228,7 +228,7 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
         {order !== "any" && (
           <ChoiceField
             label="Retries used up"
-            {...of("on_exhausted")}
+            {...fieldOf("on_exhausted")}
             choices={{ block: "Try on, those behind wait", skip: "It has failed, the next is sent" }}
           />
         )}
@@ -239,14 +239,14 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
           {plainFields(form, "What is sent along")}
           <ChoiceField
             label="Bearer"
-            {...of("bearer")}
+            {...fieldOf("bearer")}
             choices={BEARERS}
             hint="What Authorization: Bearer carries. Each request is signed with the secret in any case."
           />
           {bearer === "own" && (
             <TextField
               label="Its value"
-              {...of("bearer_token")}
+              {...fieldOf("bearer_token")}
               secret
               placeholder={isNew ? "" : "as it is"}
               hint="It is never shown again."
@@ -259,16 +259,16 @@ function SettingsFields({ form, isNew }: { readonly form: KeptForm<Draft>; reado
 }
 
 /** The fields of a group that are as their descriptions have them. */
-const plainFields = ({ of, draft }: KeptForm<Draft>, group: string) =>
+const plainFields = ({ fieldOf, draft }: KeptForm<Draft>, group: string) =>
   formOf(draft.fields.mode, group).map(({ name, title = name, kind, schema, unset = "", ...field }) => {
     const { hint = String(schema["description"]) } = field;
     const [example] = (schema["examples"] ?? []) as readonly unknown[];
     const placeholder = kind.hasLines && example !== undefined ? kind.write(example) : unset;
     const about = { label: title, placeholder, hint };
     return kind.hasLines ? (
-      <AreaField key={name} {...about} {...of(name)} rows={2} />
+      <AreaField key={name} {...about} {...fieldOf(name)} rows={2} />
     ) : (
-      <TextField key={name} {...about} {...of(name)} mode={kind.inputMode} />
+      <TextField key={name} {...about} {...fieldOf(name)} mode={kind.inputMode} />
     );
   });
 

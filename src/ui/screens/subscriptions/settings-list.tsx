@@ -19,7 +19,7 @@ export function SettingsList({ subscription }: { readonly subscription: ReadSubs
   return (
     <Definitions
       kind="settings"
-      of={{
+      facts={{
         Retries: (
           <>
             {retriesSentence(retries, waits)}{" "}

@@ -58,7 +58,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
 
   const figures = useFigures();
   const columns: readonly Column<Subscription>[] = [
-    { head: "Subscription", grow: true, cell: (one) => <SubscriptionName of={one} /> },
+    { head: "Subscription", grow: true, cell: (one) => <SubscriptionName record={one} /> },
     { head: "State", cell: (subscription) => <Status state={stateOf(subscription)} /> },
     { head: "Action", wide: true, cell: ({ action: name }) => <code class="cut-text">{name}</code> },
     {
@@ -70,8 +70,8 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
         return row === undefined ? NONE : rateText((row.delivered + row.failed_attempts) / SPAN_MINUTES);
       },
     },
-    { head: "Success", right: true, cell: ({ rowid }) => <Success of={figures.get(rowid)} /> },
-    { head: "Last error", wide: true, cell: ({ rowid }) => <LastError of={figures.get(rowid)} /> },
+    { head: "Success", right: true, cell: ({ rowid }) => <Success figures={figures.get(rowid)} /> },
+    { head: "Last error", wide: true, cell: ({ rowid }) => <LastError figures={figures.get(rowid)} /> },
   ];
   const command = [
     "evreg subscriptions list",
@@ -90,7 +90,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
     <List
       filters={FILTERS}
       plain="application"
-      of={partOf("subscription", shown, list, route)}
+      source={partOf("subscription", shown, list, route)}
       columns={columns}
       keyOf={({ rowid }) => rowid}
       link={({ rowid }) => linkTo(["subscriptions", rowid])}

@@ -42,7 +42,7 @@ function SubscriptionPage({ id, route }: { readonly id: string; readonly route: 
   const subscription = read.answer?.data;
   useRecordName(subscription?.application, subscription?.subscription);
   if (subscription === undefined) {
-    return <Waiting of={read} screen={`Subscription ${id}`} />;
+    return <Waiting source={read} screen={`Subscription ${id}`} />;
   }
   const mayWrite = may(subscription.mode === "push" ? "write" : "listen", subscription.application);
   if (part !== undefined && !mayWrite) {
@@ -135,7 +135,7 @@ function OneSubscription(props: {
   return (
     <>
       <Head
-        title={<SubscriptionName of={subscription} />}
+        title={<SubscriptionName record={subscription} />}
         badge={<Status state={stateNow(subscription, now)} badge />}
         facts={{
           Subscription: rowid,
@@ -165,7 +165,7 @@ function OneSubscription(props: {
 }
 
 const deleteQuestion = (subscription: Subscription, fullName: string): Question => ({
-  title: <SubscriptionName before="Delete " of={subscription} after="?" />,
+  title: <SubscriptionName before="Delete " record={subscription} after="?" />,
   body: (
     <>
       <p>

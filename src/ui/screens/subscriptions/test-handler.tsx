@@ -70,7 +70,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   return (
     <section class="stack" aria-label={`Test of ${application}/${name}`}>
       <Head
-        title={<SubscriptionName before="Test " of={subscription} />}
+        title={<SubscriptionName before="Test " record={subscription} />}
         lede={
           <>
             Sends <code>{handler}</code> one signed request, at once, whatever the filter says. It is stored
@@ -85,7 +85,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
             {isPattern && (
               <TextField
                 label="Action"
-                {...form.of("action")}
+                {...form.fieldOf("action")}
                 hint={`One that ${subscription.action} stands for.`}
               />
             )}

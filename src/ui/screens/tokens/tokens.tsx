@@ -78,7 +78,7 @@ function TokenList({ route }: { readonly route: Route }) {
   const create = <Button look="main" to={linkTo(["tokens", "new"])} label="Create a token" />;
   return (
     <List
-      of={partOf("token", read.answer?.data, read, route)}
+      source={partOf("token", read.answer?.data, read, route)}
       columns={columns}
       keyOf={({ rowid }) => rowid}
       heading={<Head title="Tokens" acts={may("admin") && create} />}
@@ -165,14 +165,14 @@ function NewTokenForm() {
       <FieldGroup title="Whose it is">
         <TextField
           label="Name"
-          {...form.of("name")}
+          {...form.fieldOf("name")}
           hint="For people: who uses it. The audit shows it."
           placeholder="shop backend"
         />
-        <ChoiceField label="Expires" {...form.of("days")} choices={LIVES} />
+        <ChoiceField label="Expires" {...form.fieldOf("days")} choices={LIVES} />
       </FieldGroup>
       <FieldGroup title="What it may do">
-        <Field label="Scopes" role="group" error={form.of("scopes").error}>
+        <Field label="Scopes" role="group" error={form.fieldOf("scopes").error}>
           {() =>
             SCOPES.map(([scope, what]) => (
               <label key={scope} class="check">
@@ -181,7 +181,7 @@ function NewTokenForm() {
                   checked={scopes.includes(scope)}
                   onChange={(event) => {
                     const others = scopes.filter((one) => one !== scope);
-                    form.of("scopes").set(event.currentTarget.checked ? [...others, scope] : others);
+                    form.fieldOf("scopes").set(event.currentTarget.checked ? [...others, scope] : others);
                   }}
                 />
                 <span>
@@ -193,7 +193,7 @@ function NewTokenForm() {
         </Field>
         <TextField
           label="Only for"
-          {...form.of("application")}
+          {...form.fieldOf("application")}
           hint="One application. Left empty: all of them."
           placeholder="billing"
         />
