@@ -22,32 +22,20 @@ export function boundServerHeap(): void {
 }
 
 /**
- * Bounds the memory of a process that works for long.
+ * Bounds the memory of a process that works for long. V8 takes an option for the size of the young heap only when a process
+ * starts, but one for its growth at any time. It also shrinks an idle one, which has to grow again with the next load.
  * @param youngBytes the largest heap for short-lived objects
  */
 export function boundHeap(youngBytes = YOUNG_BYTES): void {
   for (const option of OPTIONS) setFlagsFromString(option);
-  youngHeap = new PerformanceObserver(() => {
+  let factor = 2;
+  const collected = new PerformanceObserver(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
-    if (young !== undefined && young.space_size >= youngBytes) endYoungGrowth();
+    const wanted = young === undefined || young.space_size < youngBytes ? 2 : 1;
+    if (wanted !== factor) setFlagsFromString(`--semi-space-growth-factor=${wanted}`);
+    factor = wanted;
   });
-  beginYoungGrowth();
-}
-
-/** Observes the growth of a bounded young heap. */
-let youngHeap: PerformanceObserver | undefined;
-
-// V8 takes an option for the size of the young heap only when a process starts, but one for its growth at any time.
-
-function beginYoungGrowth(): void {
-  if (youngHeap === undefined) return;
-  setFlagsFromString("--semi-space-growth-factor=2");
-  youngHeap.observe({ entryTypes: ["gc"] });
-}
-
-function endYoungGrowth(): void {
-  setFlagsFromString("--semi-space-growth-factor=1");
-  youngHeap?.disconnect();
+  collected.observe({ entryTypes: ["gc"] });
 }
 
 const CHECK_EVERY_MS = 5_000;
@@ -98,6 +86,4 @@ export function compactHeap(): void {
   // A thread from before V8 was given the option has no such function; a new context has.
   const collect = globalThis.gc ?? (runInNewContext("globalThis.gc") as typeof globalThis.gc);
   collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
-  // That has made the young heap as small as at the start, too small for the next load.
-  beginYoungGrowth();
 }
