@@ -20,8 +20,6 @@ interface AddressGuardParts {
 /** Says which addresses connections may lead to. */
 export class AddressGuard {
   readonly #parts: AddressGuardParts;
-  /** Attempts that need the same name at the same time share one look-up, as a name server may be slow. */
-  readonly #lookups = new Map<string, Promise<readonly LookupAddress[]>>();
 
   constructor(parts: AddressGuardParts) {
     this.#parts = parts;
@@ -60,16 +58,8 @@ export class AddressGuard {
         if (options.all === true) return callback(null, tried);
         return callback(null, first.address, first.family);
       };
-      this.#addressesOf(hostname).then(decide, failed);
+      this.#parts.resolve(hostname).then(decide, failed);
     };
-  }
-
-  #addressesOf(hostname: string): Promise<readonly LookupAddress[]> {
-    const underWay = this.#lookups.get(hostname);
-    if (underWay !== undefined) return underWay;
-    const lookup = this.#parts.resolve(hostname).finally(() => this.#lookups.delete(hostname));
-    this.#lookups.set(hostname, lookup);
-    return lookup;
   }
 }
 

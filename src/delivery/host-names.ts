@@ -35,7 +35,8 @@ const OTHER_FAMILY_MS = 1_000;
  */
 export class HostNames {
   readonly #options: HostNamesOptions;
-  /** Those of the look-ups under way. */
+  /** Attempts that need the same name at the same time share one look-up, as a name server may be slow. */
+  readonly #underWay = new Map<string, Promise<readonly LookupAddress[]>>();
   readonly #resolvers = new Set<Resolver>();
 
   constructor(options: HostNamesOptions) {
@@ -43,7 +44,20 @@ export class HostNames {
   }
 
   /** Finds every address of a host name, or rejects with an error whose `syscall` is `getaddrinfo`, as `dns.lookup` does. */
-  readonly resolve = async (hostname: string): Promise<readonly LookupAddress[]> => {
+  readonly resolve = (hostname: string): Promise<readonly LookupAddress[]> => {
+    const underWay = this.#underWay.get(hostname);
+    if (underWay !== undefined) return underWay;
+    const lookup = this.#lookUp(hostname).finally(() => this.#underWay.delete(hostname));
+    this.#underWay.set(hostname, lookup);
+    return lookup;
+  };
+
+  /** Gives up all look-ups. */
+  close(): void {
+    for (const resolver of this.#resolvers) resolver.cancel();
+  }
+
+  async #lookUp(hostname: string): Promise<readonly LookupAddress[]> {
     const { clock, withinMs, servers } = this.#options;
     const over = new AbortController();
     const resolver = new Resolver(QUERY_OPTIONS);
@@ -62,11 +76,6 @@ export class HostNames {
       resolver.cancel();
       this.#resolvers.delete(resolver);
     }
-  };
-
-  /** Gives up all look-ups. */
-  close(): void {
-    for (const resolver of this.#resolvers) resolver.cancel();
   }
 
   async #find(hostname: string, resolver: Resolver, over: AbortSignal): Promise<readonly string[]> {

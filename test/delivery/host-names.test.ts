@@ -92,6 +92,13 @@ describe("a name", () => {
     expect(await lookUp("a.test")).toEqual(["192.0.2.2"]);
   });
 
+  it("is looked up once for all who need it at the same time", async () => {
+    server.answer = (_name, type) => (type === "A" ? ["192.0.2.1"] : []);
+    const found = await Promise.all(Array.from({ length: 20 }, () => lookUp("a.test")));
+    expect(found).toEqual(Array.from({ length: 20 }, () => ["192.0.2.1"]));
+    expect(asked()).toHaveLength(1);
+  });
+
   it("may be one label, hold an underscore or end in a dot", async () => {
     server.answer = (_name, type) => (type === "A" ? ["192.0.2.1"] : []);
     for (const name of ["app", "my_app", "app.test.", "xn--bcher-kva.test"]) {
