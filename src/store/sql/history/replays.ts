@@ -10,7 +10,7 @@ import type {
   ReplayStep,
   RunningReplay,
 } from "../../history.ts";
-import { checkNoneRuns, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/requests.ts";
+import { checkNoneRuns, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/replays.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";

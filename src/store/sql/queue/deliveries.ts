@@ -8,7 +8,7 @@ import type {
 } from "../../../domain/delivery.ts";
 import { TLS_REASONS } from "../../../model/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/requests.ts";
+import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/retries.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { isRowid, type Sql, type StoredRecord, updateRow } from "../sql.ts";
 import {

@@ -1,0 +1,51 @@
+import { type Delivery, statusesBefore } from "../../domain/delivery.ts";
+import { EvregError } from "../../domain/error.ts";
+
+/** A delivery that a person wants to be retried or skipped. */
+export interface RequestedDelivery extends Pick<
+  Delivery,
+  "rowid" | "status" | "subscription" | "last_error"
+> {
+  readonly isSubscriptionDeleted: boolean;
+  /** Whether its order sends another one before it. */
+  readonly isBehind: boolean;
+}
+
+const RETRIABLE = statusesBefore("retry requested");
+const SKIPPABLE = statusesBefore("skipped");
+const BEHIND = "its subscription is ordered, and another delivery goes before it";
+
+/** @throws EvregError `conflict` for a delivery that cannot be made due at once */
+export function checkRetry(delivery: RequestedDelivery): void {
+  const { status, subscription, isSubscriptionDeleted, isBehind } = delivery;
+  if (isSubscriptionDeleted) {
+    const why = `its subscription ${subscription} was deleted, so it cannot be sent again`;
+    throw conflict(delivery, "retried", why);
+  }
+  if (RETRIABLE.has(status)) return;
+  const sent = isBehind ? BEHIND : "it is on its way already";
+  const why = status === "held" ? "reactivate its subscription first" : sent;
+  throw conflict(delivery, "retried", `it is ${status}; ${why}`);
+}
+
+/** @throws EvregError `conflict` for a delivery that cannot be failed for good */
+export function checkSkip(delivery: RequestedDelivery): void {
+  const { status, last_error: lastError, isBehind } = delivery;
+  if (status === "delivering") {
+    throw conflict(delivery, "skipped", "an attempt of it is under way; wait for its result first");
+  }
+  if (!SKIPPABLE.has(status)) {
+    throw conflict(delivery, "skipped", `it is ${status}, so nothing of it is left to be sent`);
+  }
+  if (lastError !== null) return;
+  const why = isBehind ? BEHIND : "only one that failed can be skipped";
+  throw conflict(delivery, "skipped", `no attempt of it has failed so far; ${why}`);
+}
+
+function conflict(
+  { rowid, status }: RequestedDelivery,
+  change: "retried" | "skipped",
+  why: string,
+): EvregError {
+  return new EvregError("conflict", `Delivery ${rowid} cannot be ${change}: ${why}.`, { rowid, status });
+}
