@@ -2,7 +2,7 @@ import type { DeliveryConfig } from "../config/keys.ts";
 import type { DeliveryStatus } from "../domain/delivery.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
-import { tlsReasonText } from "../domain/words/attempts.ts";
+import { ATTEMPT_MESSAGES, tlsReasonText } from "../domain/words/attempts.ts";
 import { type ClockStep, sleep, toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type {
@@ -294,11 +294,11 @@ function logLine(
   ending: AttemptEnding,
   { state }: StoredOutcome,
 ): readonly [level: "debug" | "info" | "warn", message: string] {
-  if (ending === "delivered" || ending === "filtered") return ["debug", ending];
-  if (ending === "interrupted") return ["info", "attempt cut short, delivery handed back"];
-  if (state === "pending") return ["info", "attempt failed, will be retried"];
-  if (ending === "gone") return ["warn", "delivery failed for good, the handler is gone"];
-  return ["warn", "delivery failed for good"];
+  if (ending === "delivered" || ending === "filtered") return ["debug", ATTEMPT_MESSAGES[ending]];
+  if (ending === "interrupted") return ["info", ATTEMPT_MESSAGES.interrupted];
+  if (state === "pending") return ["info", ATTEMPT_MESSAGES.retried];
+  if (ending === "gone") return ["warn", ATTEMPT_MESSAGES.gone];
+  return ["warn", ATTEMPT_MESSAGES.failed];
 }
 
 /**

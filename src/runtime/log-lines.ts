@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { spanText } from "../domain/formats.ts";
-import { ATTEMPT_ERROR_WORDS } from "../domain/words/attempts.ts";
+import { ATTEMPT_ERROR_WORDS, ATTEMPT_MESSAGES } from "../domain/words/attempts.ts";
 
 type TextMember =
   | "action"
@@ -31,12 +31,12 @@ type LogStyle = Parameters<typeof styleText>[0];
 
 /** How the outcome of an attempt is shown, by the message that it is logged with, and what is said of it behind. */
 const OUTCOMES: Readonly<Record<string, readonly [style: LogStyle, ...notes: string[]]>> = {
-  delivered: ["green"],
-  filtered: ["dim"],
-  "attempt failed, will be retried": ["yellow"],
-  "attempt cut short, delivery handed back": ["yellow"],
-  "delivery failed for good": ["red", "failed for good"],
-  "delivery failed for good, the handler is gone": ["red", "failed for good", "subscription deactivated"],
+  [ATTEMPT_MESSAGES.delivered]: ["green"],
+  [ATTEMPT_MESSAGES.filtered]: ["dim"],
+  [ATTEMPT_MESSAGES.retried]: ["yellow"],
+  [ATTEMPT_MESSAGES.interrupted]: ["yellow"],
+  [ATTEMPT_MESSAGES.failed]: ["red", "failed for good"],
+  [ATTEMPT_MESSAGES.gone]: ["red", "failed for good", "subscription deactivated"],
 };
 
 const LEVELS: Readonly<Record<string, readonly [word: string, style: LogStyle]>> = {
@@ -88,7 +88,10 @@ export class LogLines {
     const results: string[] = [];
     if (status !== undefined) results.push(String(status));
     // A consumer reports no status.
-    else if (message === "filtered" || (message === "delivered" && error === undefined))
+    else if (
+      message === ATTEMPT_MESSAGES.filtered ||
+      (message === ATTEMPT_MESSAGES.delivered && error === undefined)
+    )
       results.push(message);
     if (error !== undefined) results.push(reasonOf(error, refusal, why));
     // How soon it was refused says nothing.

@@ -14,6 +14,16 @@ export const ATTEMPT_ERROR_WORDS = {
   consumer_failed: "consumer failed",
 } as const;
 
+/** What the log says of an attempt, or of a delivery that needs none. */
+export const ATTEMPT_MESSAGES = {
+  delivered: "delivered",
+  filtered: "filtered",
+  interrupted: "attempt cut short, delivery handed back",
+  retried: "attempt failed, will be retried",
+  failed: "delivery failed for good",
+  gone: "delivery failed for good, the handler is gone",
+} as const;
+
 /** Why TLS failed. A closed set, as the codes are. */
 export const TLS_REASON_WORDS = {
   expired: "its certificate has expired",
