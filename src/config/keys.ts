@@ -157,7 +157,8 @@ const SCHEMA = {
     timeoutMs: {
       kind: integer(10, 5 * MINUTE_MS),
       default: 10_000,
-      description: "How long one attempt may take over connect, headers and body, in milliseconds.",
+      description:
+        "How long one attempt may take over looking the name up, connecting, headers and body, in milliseconds.",
       ofAllNodes: true,
     },
     maxInFlight: {
