@@ -2,7 +2,7 @@ import type { DeliveryConfig } from "../config/keys.ts";
 import type { DeliveryStatus } from "../domain/delivery.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
-import { ATTEMPT_MESSAGES, tlsReasonText } from "../domain/words/attempts.ts";
+import { ATTEMPT_LOG, tlsReasonText } from "../domain/words/attempts.ts";
 import { type ClockStep, sleep, toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type {
@@ -290,15 +290,10 @@ function shownResult(
   };
 }
 
-function logLine(
-  ending: AttemptEnding,
-  { state }: StoredOutcome,
-): readonly [level: "debug" | "info" | "warn", message: string] {
-  if (ending === "delivered" || ending === "filtered") return ["debug", ATTEMPT_MESSAGES[ending]];
-  if (ending === "interrupted") return ["info", ATTEMPT_MESSAGES.interrupted];
-  if (state === "pending") return ["info", ATTEMPT_MESSAGES.retried];
-  if (ending === "gone") return ["warn", ATTEMPT_MESSAGES.gone];
-  return ["warn", ATTEMPT_MESSAGES.failed];
+function loggedOutcome(ending: AttemptEnding, { state }: StoredOutcome): keyof typeof ATTEMPT_LOG {
+  if (ending === "delivered" || ending === "filtered" || ending === "interrupted") return ending;
+  if (state === "pending") return "retried";
+  return ending === "gone" ? "gone" : "failed";
 }
 
 /**
@@ -315,13 +310,15 @@ function logAttempt(
 ): void {
   const { deliveryId, event, subscription, attempt, failures } = attempted;
   const { statusCode, errorCode, tlsReason, refusal, durationMs, ending } = result;
-  const [usualLevel, message] = logLine(ending, outcome);
+  const logged = loggedOutcome(ending, outcome);
+  const [usualLevel, message] = ATTEMPT_LOG[logged];
   // After a failure that was logged, the success is logged as well.
   const level = usualLevel === "debug" && failures > 0 ? "info" : usualLevel;
   if (level === "debug" && !logger.isDebugEnabled) return;
   const handler = destinationOf(subscription.handler ?? "")?.origin;
   const { retryAtMs } = outcome;
   const fields = {
+    outcome: logged,
     delivery: deliveryId,
     event: event.eventId,
     subscription: subscription.subscriptionId,

@@ -89,7 +89,7 @@ export const ANSWERS = {
       type: "string",
       enum: ["stored", "fenced"],
       description:
-        "`fenced`: the lease had ended, or its result is stored already. Somebody else has the delivery, or will have it.",
+        "`fenced`: the lease had ended and was released, or its result is stored already. Somebody else has the delivery, or will have it.",
     },
     status: about({ enum: [...DELIVERY_STATUSES, null] }, "Of the delivery then; `null` where it is fenced."),
     expires_at: about(field.nullableTimestamp, "Of one that was extended: when its lease ends."),

@@ -1,9 +1,10 @@
 import { styleText } from "node:util";
 import { spanText } from "../domain/formats.ts";
-import { ATTEMPT_ERROR_WORDS, ATTEMPT_MESSAGES } from "../domain/words/attempts.ts";
+import { ATTEMPT_ERROR_WORDS } from "../domain/words/attempts.ts";
 
 type TextMember =
   | "action"
+  | "outcome"
   | "to"
   | "error"
   | "refusal"
@@ -29,14 +30,14 @@ interface LogRecord
 type LogFields = Omit<LogRecord, "time" | "level" | "msg" | "pid">;
 type LogStyle = Parameters<typeof styleText>[0];
 
-/** How the outcome of an attempt is shown, by the message that it is logged with, and what is said of it behind. */
+/** How an attempt is shown by its outcome, and what is said of it behind. */
 const OUTCOMES: Readonly<Record<string, readonly [style: LogStyle, ...notes: string[]]>> = {
-  [ATTEMPT_MESSAGES.delivered]: ["green"],
-  [ATTEMPT_MESSAGES.filtered]: ["dim"],
-  [ATTEMPT_MESSAGES.retried]: ["yellow"],
-  [ATTEMPT_MESSAGES.interrupted]: ["yellow"],
-  [ATTEMPT_MESSAGES.failed]: ["red", "failed for good"],
-  [ATTEMPT_MESSAGES.gone]: ["red", "failed for good", "subscription deactivated"],
+  delivered: ["green"],
+  filtered: ["dim"],
+  retried: ["yellow"],
+  interrupted: ["yellow"],
+  failed: ["red", "failed for good"],
+  gone: ["red", "failed for good", "subscription deactivated"],
 };
 
 const LEVELS: Readonly<Record<string, readonly [word: string, style: LogStyle]>> = {
@@ -78,21 +79,18 @@ export class LogLines {
   }
 
   #line(level: string, message: string, fields: LogFields): string {
-    const outcome = fields.event === undefined ? undefined : OUTCOMES[message];
-    if (outcome !== undefined) return this.#attempt(message, outcome, fields);
+    if (fields.outcome !== undefined) return this.#attempt(fields.outcome, fields);
     return message === "request" ? this.#request(fields) : this.#other(level, message, fields);
   }
 
-  #attempt(message: string, [style, ...said]: (typeof OUTCOMES)[string], fields: LogFields): string {
+  #attempt(outcome: string, fields: LogFields): string {
     const { action, event, to, attempt = 1, status, error, durationMs, retryInMs, refusal, why } = fields;
+    const [style, ...said] = OUTCOMES[outcome] ?? ["dim"];
     const results: string[] = [];
     if (status !== undefined) results.push(String(status));
     // A consumer reports no status.
-    else if (
-      message === ATTEMPT_MESSAGES.filtered ||
-      (message === ATTEMPT_MESSAGES.delivered && error === undefined)
-    )
-      results.push(message);
+    else if (outcome === "filtered" || (outcome === "delivered" && error === undefined))
+      results.push(outcome);
     if (error !== undefined) results.push(reasonOf(error, refusal, why));
     // How soon it was refused says nothing.
     const isTimed = error === undefined || error === "timeout";

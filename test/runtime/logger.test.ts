@@ -94,28 +94,27 @@ const ATTEMPT = {
   handler: "https://hooks.example.com",
 };
 
-const RETRIED = "attempt failed, will be retried";
-const GONE = "delivery failed for good, the handler is gone";
-
 describe("lines for people", () => {
-  test.each<[object, string, string]>([
-    [{ status: 204 }, "delivered", "204  12 ms"],
-    [{ consumer: true }, "delivered", "delivered  12 ms"],
-    [{ status: 500, attempt: 2, retryInMs: 2_000 }, RETRIED, "500  12 ms  attempt 2, again in 2 s"],
-    [{ error: "timeout", durationMs: 10_004, retryInMs: 0 }, RETRIED, "timed out  10 s 4 ms  again now"],
+  test.each<[object, string]>([
+    [{ outcome: "delivered", status: 204 }, "204  12 ms"],
+    [{ outcome: "delivered", consumer: true }, "delivered  12 ms"],
     [
-      { error: "connection_refused", attempt: 6 },
-      "delivery failed for good",
+      { outcome: "retried", status: 500, attempt: 2, retryInMs: 2_000 },
+      "500  12 ms  attempt 2, again in 2 s",
+    ],
+    [
+      { outcome: "retried", error: "timeout", durationMs: 10_004, retryInMs: 0 },
+      "timed out  10 s 4 ms  again now",
+    ],
+    [
+      { outcome: "failed", error: "connection_refused", attempt: 6 },
       "nobody listens  attempt 6, failed for good",
     ],
-    [{ status: 410 }, GONE, "410  12 ms  failed for good, subscription deactivated"],
-  ])(
-    "tell of an attempt what went where, how it ended and what comes next: %j",
-    async (fields, message, end) => {
-      const line = await lineOf({ ...ATTEMPT, ...fields }, message);
-      expect(line.replace(new RegExp(AT), "")).toBe(`order.created  #72  → billing/invoices  ${end}\n`);
-    },
-  );
+    [{ outcome: "gone", status: 410 }, "410  12 ms  failed for good, subscription deactivated"],
+  ])("tell of an attempt what went where, how it ended and what comes next: %j", async (fields, end) => {
+    const line = await lineOf({ ...ATTEMPT, ...fields }, "attempt");
+    expect(line.replace(new RegExp(AT), "")).toBe(`order.created  #72  → billing/invoices  ${end}\n`);
+  });
 
   test("leave out a claim whose caller left", async () => {
     const request = { method: "POST", path: "/v1/subscriptions/7/claims", status: 499, durationMs: 9 };

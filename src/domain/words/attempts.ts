@@ -14,14 +14,14 @@ export const ATTEMPT_ERROR_WORDS = {
   consumer_failed: "consumer failed",
 } as const;
 
-/** What the log says of an attempt, or of a delivery that needs none. */
-export const ATTEMPT_MESSAGES = {
-  delivered: "delivered",
-  filtered: "filtered",
-  interrupted: "attempt cut short, delivery handed back",
-  retried: "attempt failed, will be retried",
-  failed: "delivery failed for good",
-  gone: "delivery failed for good, the handler is gone",
+/** What the log says of an attempt by its outcome, and at which level. */
+export const ATTEMPT_LOG = {
+  delivered: ["debug", "delivered"],
+  filtered: ["debug", "filtered"],
+  interrupted: ["info", "attempt cut short, delivery handed back"],
+  retried: ["info", "attempt failed, will be retried"],
+  gone: ["warn", "delivery failed for good, the handler is gone"],
+  failed: ["warn", "delivery failed for good"],
 } as const;
 
 /** Why TLS failed. A closed set, as the codes are. */
