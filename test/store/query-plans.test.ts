@@ -23,7 +23,7 @@ import type { WriteConnection } from "../../src/store/libsql/connection.ts";
 import { type Work, workOn } from "../../src/store/sql/operation.ts";
 import type { SqlValue } from "../../src/store/sql/sql.ts";
 import type { SyncSql, SyncWork } from "../../src/store/libsql/statements.ts";
-import type { EventBatch, FinishedRow, Incoming } from "../../src/store/sql/queue/wire.ts";
+import type { EventBatch, FinishedRow, WireEvent } from "../../src/store/sql/queue/wire.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { subscriptionTo, useScratch } from "./opened-store.ts";
@@ -44,11 +44,11 @@ function withBytes(sql: SyncSql, bytes = new Uint8Array(1)): SyncWork {
 }
 
 /** An event of the first action. */
-function incoming(nowMs: number, given: Partial<Incoming>): Incoming {
+function incoming(nowMs: number, given: Partial<WireEvent>): WireEvent {
   return { actionId: 1, revision: 1, offset: 0, length: 1, idempotencyKey: null, nowMs, ...given };
 }
 
-function batchOf(nowMs: number, ...events: readonly Partial<Incoming>[]): EventBatch {
+function batchOf(nowMs: number, ...events: readonly Partial<WireEvent>[]): EventBatch {
   return { atomic: false, events: events.map((event) => incoming(nowMs, event)) };
 }
 

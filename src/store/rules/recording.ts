@@ -1,18 +1,18 @@
 import { EvregError } from "../../domain/error.ts";
 import type { RecordOutcome } from "../events.ts";
 
-/** An event that a caller wants recorded, without its payload. */
+/** An event that a caller wants recorded. */
 export interface EventCandidate {
   readonly actionId: number;
   readonly revision: number;
   readonly idempotencyKey: string | null;
   readonly nowMs: number;
-  readonly length: number;
+  readonly payload: Uint8Array;
 }
 
-export interface RecordingCall<C extends EventCandidate> {
+export interface RecordingCall {
   readonly atomic: boolean;
-  readonly events: readonly C[];
+  readonly events: readonly EventCandidate[];
 }
 
 /** An action as it is while events are recorded. */
@@ -47,20 +47,19 @@ export interface LastNumbers {
 }
 
 /** What a store reads before it records. */
-export interface RecordingFacts<C extends EventCandidate> {
+interface RecordingFacts {
   /** The existing actions that candidates name. */
   readonly actions: ReadonlyMap<number, ActionInForce>;
   /** The stored events that have used the keys of candidates. */
-  readonly storedUses: ReadonlyMap<C, KeyUse>;
+  readonly storedUses: ReadonlyMap<EventCandidate, KeyUse>;
   readonly last: LastNumbers;
-  readonly haveSamePayload: (one: C, other: C) => boolean;
 }
 
 /** An event that is to be stored, with a delivery to each subscriber of its action. */
-export type AcceptedEvent<C extends EventCandidate> = C & {
+export interface AcceptedEvent extends EventCandidate {
   readonly rowid: number;
   readonly timestampedMs: number;
-};
+}
 
 export type RecordDecision =
   | Exclude<RecordOutcome, { kind: "failed" | "recorded" }>
@@ -75,17 +74,17 @@ const MANY_ROWS = 4_000;
 const ROW_BYTES = 256;
 
 /** Decides which events of the calls of one transaction are stored, and under which numbers. */
-export class Recording<C extends EventCandidate> {
+export class Recording {
   /** The events that are to be stored, by rising rowids. */
-  readonly accepted: AcceptedEvent<C>[] = [];
-  readonly #facts: RecordingFacts<C>;
+  readonly accepted: AcceptedEvent[] = [];
+  readonly #facts: RecordingFacts;
   /** The accepted events that have an idempotency key, by application and key. */
-  readonly #byKey = new Map<string, AcceptedEvent<C>>();
+  readonly #byKey = new Map<string, AcceptedEvent>();
   #last: LastNumbers;
   /** About how many rows are to be stored, with what is to be read for them. */
   #rows = 0;
 
-  constructor(facts: RecordingFacts<C>) {
+  constructor(facts: RecordingFacts) {
     this.#facts = facts;
     this.#last = facts.last;
   }
@@ -95,11 +94,11 @@ export class Recording<C extends EventCandidate> {
    * @returns by event, what comes of it; of a call that is not atomic only for the first ones, where all would be too many
    * @throws EvregError `too_large` for an atomic call that makes more deliveries; then nothing of the recording counts
    */
-  decide({ atomic, events }: RecordingCall<C>, maxDeliveries = Infinity): readonly RecordDecision[] {
+  decide({ atomic, events }: RecordingCall, maxDeliveries = Infinity): readonly RecordDecision[] {
     return atomic ? this.#decideAllOrNone(events, maxDeliveries) : this.#decideWhileFew(events);
   }
 
-  #decideAllOrNone(events: readonly C[], maxDeliveries: number): readonly RecordDecision[] {
+  #decideAllOrNone(events: readonly EventCandidate[], maxDeliveries: number): readonly RecordDecision[] {
     const before = { accepted: this.accepted.length, last: this.#last };
     const decisions = events.map((candidate) => this.#decideOne(candidate));
     const deliveries = this.#last.delivery - before.last.delivery;
@@ -110,7 +109,7 @@ export class Recording<C extends EventCandidate> {
     return decisions.map((decision) => (isStored(decision) ? { kind: "left_out" } : decision));
   }
 
-  #decideWhileFew(events: readonly C[]): readonly RecordDecision[] {
+  #decideWhileFew(events: readonly EventCandidate[]): readonly RecordDecision[] {
     const decisions: RecordDecision[] = [];
     for (const candidate of events) {
       if (decisions.length > 0 && this.#rows >= MANY_ROWS) break;
@@ -119,7 +118,7 @@ export class Recording<C extends EventCandidate> {
     return decisions;
   }
 
-  #decideOne(candidate: C): RecordDecision {
+  #decideOne(candidate: EventCandidate): RecordDecision {
     const use = this.#useOfKey(candidate);
     if (use !== undefined) {
       const { rowid, timestampedMs, revision, isSame } = use;
@@ -132,29 +131,29 @@ export class Recording<C extends EventCandidate> {
   }
 
   /** Answers the use of a key. A stored event comes before one of this transaction. */
-  #useOfKey(candidate: C): KeyUse | undefined {
+  #useOfKey(candidate: EventCandidate): KeyUse | undefined {
     if (candidate.idempotencyKey === null) return undefined;
     const stored = this.#facts.storedUses.get(candidate);
     if (stored !== undefined) return stored;
     const accepted = this.#byKey.get(this.#keyOf(candidate));
     if (accepted === undefined) return undefined;
     const isSame =
-      accepted.actionId === candidate.actionId && this.#facts.haveSamePayload(accepted, candidate);
+      accepted.actionId === candidate.actionId && Buffer.compare(accepted.payload, candidate.payload) === 0;
     return { ...accepted, isSame };
   }
 
   /** Answers the name of a key here. A key is its application's, and has no line end. */
-  #keyOf({ actionId, idempotencyKey }: C): string {
+  #keyOf({ actionId, idempotencyKey }: EventCandidate): string {
     return `${idempotencyKey}\n${this.#facts.actions.get(actionId)?.application}`;
   }
 
-  #accept(candidate: C, { subscribers, isKeyed }: ActionInForce): AcceptedEvent<C> {
+  #accept(candidate: EventCandidate, { subscribers, isKeyed }: ActionInForce): AcceptedEvent {
     const { event, delivery } = this.#last;
     const timestampedMs = Math.max(candidate.nowMs, this.#last.lastMs);
     const accepted = { ...candidate, rowid: event + 1, timestampedMs };
     this.#last = { event: event + 1, delivery: delivery + subscribers, lastMs: timestampedMs };
     this.accepted.push(accepted);
-    this.#rows += 1 + subscribers + (isKeyed ? candidate.length / ROW_BYTES : 0);
+    this.#rows += 1 + subscribers + (isKeyed ? candidate.payload.length / ROW_BYTES : 0);
     if (candidate.idempotencyKey !== null) this.#byKey.set(this.#keyOf(candidate), accepted);
     return accepted;
   }

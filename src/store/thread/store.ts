@@ -18,8 +18,8 @@ import type { OPERATIONS } from "../sql/operations.ts";
 import type {
   ClaimedSubscriptionRow,
   ClaimReply,
-  Incoming,
   LeasedRows,
+  WireEvent,
   WireRecordOutcome,
 } from "../sql/queue/wire.ts";
 import type {
@@ -234,7 +234,7 @@ function deliveryQueue(queue: ThreadCalls["queue"], claimed: ClaimedSubscription
 const NO_REVISION = 0;
 
 /** @param bytes takes the payload */
-function incoming(event: EventRecord, nowMs: number, bytes: ByteWriter): Incoming {
+function incoming(event: EventRecord, nowMs: number, bytes: ByteWriter): WireEvent {
   const { actionId, payload, idempotencyKey = null } = event;
   const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
   const offset = bytes.add(payload);

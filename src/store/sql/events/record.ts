@@ -1,4 +1,12 @@
-import { type AcceptedEvent, type ActionInForce, type KeyUse, Recording } from "../../rules/recording.ts";
+import {
+  type AcceptedEvent,
+  type ActionInForce,
+  type EventCandidate,
+  type KeyUse,
+  type RecordDecision,
+  Recording,
+  type RecordingCall,
+} from "../../rules/recording.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import {
   KEY_WHEN_RECORDED,
@@ -11,47 +19,39 @@ import {
 import type { Sql } from "../sql.ts";
 import { countEvents } from "./counts.ts";
 import { eventChecksum } from "./payloads.ts";
-import type { EventBatch, Incoming, WireRecordOutcome } from "../queue/wire.ts";
 import { loadLastNumbers } from "./timeline.ts";
-
-type AcceptedIncoming = AcceptedEvent<Incoming>;
 
 /**
  * Records the events of many calls with a fixed number of statements: it reads what exists, decides on all events, then writes
  * set-wise.
- * @param bytes of the transaction, in which the payloads lie
  * @param maxAtomicDeliveries of each call that is atomic
  * @returns by call, the outcomes of its events; of a call that is not atomic only of the first ones, where all would be too many.
  * And the events that were stored, in groups of one action and time
  */
 export async function recordEvents(
   sql: Sql,
-  batches: readonly EventBatch[],
-  bytes: Uint8Array,
+  calls: readonly RecordingCall[],
   maxAtomicDeliveries = Infinity,
 ): Promise<{
-  readonly outcomes: readonly (readonly WireRecordOutcome[])[];
-  readonly alike: readonly (readonly AcceptedIncoming[])[];
+  readonly outcomes: readonly (readonly RecordDecision[])[];
+  readonly alike: readonly (readonly AcceptedEvent[])[];
 }> {
-  const actions = await loadActions(sql, batches);
-  const recording = new Recording<Incoming>({
-    actions,
-    storedUses: await loadKeyUses(sql, batches, actions, bytes),
-    last: await loadLastNumbers(sql),
-    haveSamePayload: (one, other) => Buffer.compare(payloadOf(one, bytes), payloadOf(other, bytes)) === 0,
-  });
-  const outcomes = batches.map((batch) => recording.decide(batch, maxAtomicDeliveries));
+  const candidates = calls.flatMap(({ events }) => events);
+  const actions = await loadActions(sql, candidates);
+  const storedUses = await loadKeyUses(sql, candidates, actions);
+  const recording = new Recording({ actions, storedUses, last: await loadLastNumbers(sql) });
+  const outcomes = calls.map((call) => recording.decide(call, maxAtomicDeliveries));
   const { accepted } = recording;
   const groups = Map.groupBy(accepted, ({ actionId, timestampedMs }) => `${actionId} ${timestampedMs}`);
   const alike = [...groups.values()];
   if (accepted.length > 0) {
     const [first, newest] = [accepted[0]!, accepted.at(-1)!];
-    for (const events of alike) await insertEvents(sql, events, bytes, actions.get(events[0]!.actionId)!);
+    for (const events of alike) await insertEvents(sql, events, actions.get(events[0]!.actionId)!);
     const isAnyAwaited = accepted.some(({ actionId }) => actions.get(actionId)!.subscribers > 0);
     if (isAnyAwaited) await insertDeliveries(sql, first.rowid, newest.rowid, newest.nowMs);
     const orderKeys = accepted.flatMap((event) => {
       const { keyed } = actions.get(event.actionId)!;
-      return keyed.length === 0 ? [] : keysOfEvent(event.rowid, payloadOf(event, bytes), keyed);
+      return keyed.length === 0 ? [] : keysOfEvent(event.rowid, event.payload, keyed);
     });
     await placeRecorded(sql, orderKeys, newest.nowMs);
     await countEvents(sql, first.rowid, newest.rowid);
@@ -74,22 +74,20 @@ type EventCells = readonly [
  */
 async function insertEvents(
   sql: Sql,
-  events: readonly AcceptedIncoming[],
-  bytes: Uint8Array,
+  events: readonly AcceptedEvent[],
   { revision, application }: RecordableAction,
 ): Promise<void> {
   const { actionId, timestampedMs } = events[0]!;
   // The buffer is a byte longer than the payloads, as the driver binds an empty BLOB as NULL.
-  const stored = new Uint8Array(events.reduce((sum, { length }) => sum + length, 1));
+  const stored = new Uint8Array(events.reduce((sum, { payload }) => sum + payload.length, 1));
   const isAnyKeyed = events.some(({ idempotencyKey }) => idempotencyKey !== null);
   let end = 0;
-  const rows = events.map((event): EventCells => {
-    const payload = payloadOf(event, bytes);
-    const checksum = eventChecksum(event.rowid, actionId, payload);
+  const rows = events.map(({ rowid, payload, idempotencyKey }): EventCells => {
+    const checksum = eventChecksum(rowid, actionId, payload);
     stored.set(payload, end);
-    const cells = [event.rowid, end + 1, payload.length, checksum] as const;
+    const cells = [rowid, end + 1, payload.length, checksum] as const;
     end += payload.length;
-    return isAnyKeyed ? [...cells, event.idempotencyKey] : cells;
+    return isAnyKeyed ? [...cells, idempotencyKey] : cells;
   });
   await sql.run(
     `INSERT INTO event
@@ -121,10 +119,6 @@ async function insertDeliveries(sql: Sql, first: number, last: number, nowMs: nu
   );
 }
 
-function payloadOf({ offset, length }: Incoming, bytes: Uint8Array): Uint8Array {
-  return bytes.subarray(offset, offset + length);
-}
-
 interface RecordableAction extends ActionInForce {
   /** The subscribers that have an order. */
   readonly keyed: KeyedReceivers;
@@ -133,11 +127,10 @@ interface RecordableAction extends ActionInForce {
 /** Reads the existing actions that are named, one by one, as nearly all events name the same. */
 async function loadActions(
   sql: Sql,
-  batches: readonly EventBatch[],
+  candidates: readonly EventCandidate[],
 ): Promise<ReadonlyMap<number, RecordableAction>> {
   const actions = new Map<number, RecordableAction>();
-  const ids = new Set(batches.flatMap(({ events }) => events.map(({ actionId }) => actionId)));
-  for (const actionId of ids) {
+  for (const actionId of new Set(candidates.map((candidate) => candidate.actionId))) {
     const action = await sql.first<Omit<ActionInForce, "isKeyed">>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, a.application, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers
         FROM action AS a WHERE a.rowid = ?`,
@@ -158,46 +151,43 @@ interface KeyUseRow extends Omit<KeyUse, "isSame"> {
   readonly action_id: number;
   /** Which candidate uses the key now. */
   readonly position: number;
-  readonly is_same: number;
 }
 
 /**
  * Reads the stored events that have used the keys of candidates: those of the same application, and those of the same action
- * from before it came to that application. The engine compares the payloads, which could be gigabytes here.
+ * from before it came to that application. Of the payloads, which could be gigabytes, one at a time is read.
  */
 async function loadKeyUses(
   sql: Sql,
-  batches: readonly EventBatch[],
+  all: readonly EventCandidate[],
   actions: ReadonlyMap<number, ActionInForce>,
-  bytes: Uint8Array,
-): Promise<ReadonlyMap<Incoming, KeyUse>> {
-  const candidates = batches.flatMap(({ events }) =>
-    events.filter(({ idempotencyKey }) => idempotencyKey !== null),
-  );
-  if (candidates.length === 0) return new Map();
+): Promise<ReadonlyMap<EventCandidate, KeyUse>> {
+  const uses = new Map<EventCandidate, KeyUse>();
+  const candidates = all.filter(({ idempotencyKey }) => idempotencyKey !== null);
+  if (candidates.length === 0) return uses;
   const rows = await sql.rows<KeyUseRow>(
-    `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, e.action_id,
-        c.position, e.action_id = c.action_id AND e.payload = substr(?2, c.start, c.length) AS is_same
-      FROM list(?1: key text, position integer, action_id bigint, start integer, length integer, application text) AS c
+    `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, e.action_id, c.position
+      FROM list(?1: key text, position integer, action_id bigint, application text) AS c
       CROSS JOIN event AS e
       WHERE e.idempotency_key = c.key AND (e.idempotency_application = c.application OR e.action_id = c.action_id)`,
-    // In SQL, `substr` counts from 1.
-    candidates.map(({ idempotencyKey, actionId, offset, length }, position) => [
+    candidates.map(({ idempotencyKey, actionId }, position) => [
       idempotencyKey,
       position,
       actionId,
-      offset + 1,
-      length,
       actions.get(actionId)?.application,
     ]),
-    bytes,
   );
-  const uses = new Map<Incoming, KeyUse>();
-  for (const { action_id, position, is_same, ...use } of rows) {
+  for (const { action_id: actionId, position, ...use } of rows) {
     const candidate = candidates[position]!;
+    const isOfAction = actionId === candidate.actionId;
     // Where an action has moved, its own event comes before one of its new application.
-    if (uses.has(candidate) && action_id !== candidate.actionId) continue;
-    uses.set(candidate, { ...use, isSame: is_same === 1 });
+    if (uses.has(candidate) && !isOfAction) continue;
+    const payload =
+      isOfAction && (await sql.joined("SELECT payload AS bytes FROM event WHERE rowid = ?", use.rowid));
+    uses.set(candidate, {
+      ...use,
+      isSame: payload !== false && Buffer.compare(payload, candidate.payload) === 0,
+    });
   }
   return uses;
 }

@@ -2,12 +2,12 @@ import { isReservedName } from "../../../domain/names.ts";
 import type { ServiceEventName, ServiceEventPayloads } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Deactivated } from "../../queue.ts";
+import type { EventCandidate } from "../../rules/recording.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import { countFailed } from "../history/stats.ts";
 import type { Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { recordEvents } from "./record.ts";
-import type { Incoming } from "../queue/wire.ts";
 
 // A service event is recorded in the transaction of the write that it reports, if its action has an active subscription. Where
 // none of these actions has one, that costs one query. Deliveries and subscriptions of such events are not reported: a handler that fails
@@ -88,7 +88,7 @@ async function loadSubscriptions(sql: Sql, ids: readonly number[]): Promise<read
   return rows.map(({ handler, ...row }) => Object.assign(row, { handler_host: hostOf(handler) }));
 }
 
-type SubscribedActions = ReadonlyMap<ServiceEventName, Pick<Incoming, "actionId" | "revision">>;
+type SubscribedActions = ReadonlyMap<ServiceEventName, Pick<EventCandidate, "actionId" | "revision">>;
 
 /** The service's own actions that have an active subscription. */
 async function loadSubscribedActions(sql: Sql): Promise<SubscribedActions> {
@@ -107,16 +107,11 @@ async function recordAll(
   subscribed: SubscribedActions,
   nowMs: number,
 ): Promise<void> {
-  const texts = events.map(({ payload }) => Buffer.from(JSON.stringify(payload)));
-  let end = 0;
-  const candidates = events.map(({ name }, index): Incoming => {
-    const { length } = texts[index]!;
-    const offset = end;
-    end += length;
-    return { ...subscribed.get(name)!, offset, length, idempotencyKey: null, nowMs };
+  const candidates = events.map(({ name, payload }): EventCandidate => {
+    const bytes = Buffer.from(JSON.stringify(payload));
+    return { ...subscribed.get(name)!, payload: bytes, idempotencyKey: null, nowMs };
   });
-  const batch = { atomic: true, events: candidates };
-  const { outcomes } = await recordEvents(work, [batch], Buffer.concat(texts));
+  const { outcomes } = await recordEvents(work, [{ atomic: true, events: candidates }]);
   const deliveries = outcomes
     .flat()
     .reduce((sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0), 0);

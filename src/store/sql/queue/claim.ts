@@ -5,6 +5,7 @@ import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
 import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit } from "../../queue.ts";
 import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
+import type { EventCandidate } from "../../rules/recording.ts";
 import { firstWithin, type Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
@@ -296,7 +297,13 @@ export async function recordAndClaim(
   work: Work,
   batches: readonly EventBatch[],
 ): Promise<readonly (readonly WireRecordOutcome[])[]> {
-  const { outcomes, alike } = await recordEvents(work, batches, work.bytes, EVENT_LIMITS.atomicDeliveries);
+  const calls = batches.map(({ atomic, events }) => {
+    const candidates = events.map(({ offset, length, ...event }): EventCandidate => {
+      return { ...event, payload: work.bytes.subarray(offset, offset + length) };
+    });
+    return { atomic, events: candidates };
+  });
+  const { outcomes, alike } = await recordEvents(work, calls, EVENT_LIMITS.atomicDeliveries);
   await countPublished(work, alike);
   const wanted: [subscriptionId: number, eventId: number][] = [];
   let nowMs = -Infinity;

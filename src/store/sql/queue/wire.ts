@@ -7,19 +7,22 @@ import type {
   FinishOutcome,
   RecordClaim,
 } from "../../queue.ts";
-import type { EventCandidate, RecordDecision, RecordingCall } from "../../rules/recording.ts";
+import type { EventCandidate, RecordDecision } from "../../rules/recording.ts";
 import type { StoredSecrets } from "../../secret-cipher.ts";
 
 // This file says what writes of events, claims and results are as they cross the thread.
 
 /** A call that records events, as it crosses the thread. */
-export interface EventBatch extends RecordingCall<Incoming> {
+export interface EventBatch {
+  readonly atomic: boolean;
+  readonly events: readonly WireEvent[];
   readonly claim?: RecordClaim | undefined;
 }
 
-export interface Incoming extends EventCandidate {
+export interface WireEvent extends Omit<EventCandidate, "payload"> {
   /** Where its payload begins in the bytes of the batch. */
   readonly offset: number;
+  readonly length: number;
 }
 
 /** Claims as they cross the thread. */
