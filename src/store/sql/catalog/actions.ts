@@ -11,6 +11,7 @@ import {
   type CompatibilityMode,
   type Schemata,
 } from "../../../domain/action.ts";
+import { EvregError } from "../../../domain/error.ts";
 import { nearest } from "../../../domain/words/nearest.ts";
 import {
   SERVICE_APPLICATION,
@@ -19,12 +20,16 @@ import {
 } from "../../../domain/service-events.ts";
 import { ACTION } from "../../../model/action.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { actionAfter, actionExists, type ChangeableAction } from "../../rules/catalog.ts";
 import { insertNumbered, insertRow, parseStored, type Sql, updateRow } from "../sql.ts";
 import { matchNewAction } from "./matching.ts";
 
-interface ActionRow extends ChangeableAction, Pick<Action, "rowid" | "action"> {
+interface ActionRow extends Pick<
+  Action,
+  "rowid" | "action" | "application" | "revision" | "compatibility" | "successor"
+> {
   readonly schemata: string;
+  readonly deprecatedMs: number | null;
+  readonly retiredMs: number | null;
   readonly created_ms: number;
   readonly version: number;
   readonly built_in: number;
@@ -37,7 +42,11 @@ const SELECT_ACTION = `
 
 export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<Action> {
   const existing = await findRow(sql, input.action);
-  if (existing !== undefined) throw actionExists(existing);
+  if (existing !== undefined) {
+    const { action, application } = existing;
+    const message = `there is an action ${action} already, owned by ${application}`;
+    throw new EvregError("conflict", `action: ${message}.`, { field: "action", message, value: action });
+  }
   await insertAction(sql, input, nowMs);
   return actionOf((await findRow(sql, input.action))!);
 }
@@ -105,15 +114,30 @@ export async function reviseAction(
   const before = await findRow(sql, input.action);
   if (before === undefined) return undefined;
   if (before.version !== input.expectedVersion) return "stale";
-  const after = actionAfter(before, input, nowMs);
-  const { schemata = schemataOf(before), acceptedIn } = input;
-  if (after.revision !== before.revision) {
-    await insertRevision(sql, before.rowid, after.revision, schemata, nowMs, acceptedIn);
+  const { schemata, application, settings = {}, acceptedIn } = input;
+  const { compatibility = before.compatibility, successor = before.successor } = settings;
+  // A schema or an application makes the next revision.
+  const isRevised = schemata !== undefined || application !== undefined;
+  const revision = before.revision + (isRevised ? 1 : 0);
+  if (isRevised) {
+    await insertRevision(sql, before.rowid, revision, schemata ?? schemataOf(before), nowMs, acceptedIn);
   }
-  const { deprecatedMs: deprecated_ms, retiredMs: retired_ms, ...others } = after;
-  const version = before.version + 1;
-  await updateRow(sql, "action", before.rowid, { version, deprecated_ms, retired_ms, ...others });
+  await updateRow(sql, "action", before.rowid, {
+    version: before.version + 1,
+    application: application ?? before.application,
+    revision,
+    compatibility,
+    deprecated_ms: sinceWhen(settings.deprecated, before.deprecatedMs, nowMs),
+    retired_ms: sinceWhen(settings.retired, before.retiredMs, nowMs),
+    successor,
+  });
   return actionOf((await findRow(sql, input.action))!);
+}
+
+/** Since when something is, where a change may say whether it is: what was so before keeps its time. */
+function sinceWhen(is: boolean | undefined, beforeMs: number | null, nowMs: number): number | null {
+  if (is === undefined) return beforeMs;
+  return is ? (beforeMs ?? nowMs) : null;
 }
 
 async function insertRevision(

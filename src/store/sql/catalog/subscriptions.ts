@@ -4,12 +4,8 @@ import type {
   SubscriptionRecord,
   SubscriptionSelection,
 } from "../../catalog.ts";
-import {
-  checkActionExists,
-  subscriptionAfter,
-  subscriptionExists,
-  type ChangeableSubscription,
-} from "../../rules/catalog.ts";
+import { EvregError } from "../../../domain/error.ts";
+import { isPattern } from "../../../domain/names.ts";
 import {
   changedSettings,
   NO_SETTINGS,
@@ -106,20 +102,19 @@ export async function updateSubscription(
 ): Promise<Subscription | undefined> {
   const row = await findRow(work, id);
   if (row === undefined) return undefined;
-  const before = stateOf(row);
-  const { after, isRebound, resetsHealth } = subscriptionAfter(before, patch);
-  const { handler, maxRetries, active, action, disabledReason, settings } = after;
-  if (isRebound) await bindAnew(work, { ...row, action }, nowMs);
+  const wasActive = row.active === 1;
+  const { handler = row.handler, action = row.action, active = wasActive, settings } = patch;
+  if (action !== row.action) await bindAnew(work, { ...row, action }, nowMs);
   await updateRow(work, "subscription", id, {
     handler: handler ?? NO_HANDLER,
-    max_retries: maxRetries,
+    max_retries: patch.maxRetries ?? row.max_retries,
     active,
-    ...(active === before.active ? {} : { inactive_since_ms: active ? null : nowMs }),
+    ...(active === wasActive ? {} : { inactive_since_ms: active ? null : nowMs }),
     action,
-    disabled_reason: disabledReason,
-    // Damaged settings stay until new ones replace them.
-    ...(patch.settings === undefined ? {} : settingColumns(settings)),
-    ...(resetsHealth ? NOTHING_KNOWN : {}),
+    // Who pauses or reactivates it takes over from the service, so the service's reason goes.
+    ...(patch.active === undefined ? {} : { disabled_reason: null }),
+    ...(settings && settingColumns(changedSettings(settingsFromJson(row.settings), settings))),
+    ...(patch.active === true || handler !== row.handler ? NOTHING_KNOWN : {}),
   });
   if (patch.bearer !== undefined) await setBearer(work, id, row, patch.bearer);
   return await findSubscription(work, id);
@@ -172,13 +167,16 @@ export async function deleteSubscription(
   return deleted;
 }
 
-/** Checks that a subscription may be bound to its action. */
+/** Checks that a subscription may be bound to its action. A pattern needs none: it matches what comes. */
 async function checkBinding(
   sql: Sql,
   { application, subscription, action }: Pick<Subscription, "application" | "subscription" | "action">,
 ): Promise<void> {
   const named = await sql.first("SELECT 1 FROM action WHERE action = ?", action);
-  checkActionExists(action, named !== undefined);
+  if (named === undefined && !isPattern(action)) {
+    const message = `there is no action ${action}; create it first`;
+    throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
+  }
   const existing = await sql.first<{ rowid: number }>(
     `SELECT rowid AS rowid FROM subscription
       WHERE application = ? AND subscription = ? AND action = ? AND deleted_ms IS NULL`,
@@ -186,7 +184,11 @@ async function checkBinding(
     subscription,
     action,
   );
-  if (existing !== undefined) throw subscriptionExists({ application, subscription, action, ...existing });
+  if (existing === undefined) return;
+  const { rowid } = existing;
+  const message = `${application} has a subscription ${subscription} to ${action} already (rowid ${rowid})`;
+  const details = { field: "subscription", message, value: subscription, rowid };
+  throw new EvregError("conflict", `subscription: ${message}.`, details);
 }
 
 type SubscriptionTimes =
@@ -220,12 +222,6 @@ async function findRow(sql: Sql, id: number, condition = LIVING): Promise<Listed
   return (
     await sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} ${condition} AND s.rowid = ?`, id)
   )[0];
-}
-
-function stateOf(row: ListedSubscriptionRow): ChangeableSubscription {
-  const { handler, max_retries: maxRetries, active, action, disabled_reason: disabledReason } = row;
-  const settings = settingsFromJson(row.settings);
-  return { handler, maxRetries, active: active === 1, action, disabledReason, settings };
 }
 
 function subscriptionOf({ settings, timestamped, ...row }: ListedSubscriptionRow): Subscription {
