@@ -160,11 +160,17 @@ interface AllCommands {
   readonly commands: readonly Pick<Command.Loadable, "id" | "hidden">[];
 }
 
-/** What other programs have as a verb, and what evreg once had. */
+/** What other programs have as a command, and what evreg once had. */
 const OTHER_WORDS: Readonly<Record<string, string>> = {
-  "actions types": "get NAME --json | jq .data.schemata | npx json-schema-to-typescript",
-  "subscriptions pause": "update ID --no-active",
-  "subscriptions resume": "update ID --active",
+  "actions diff": "actions history NAME",
+  "actions types": "actions get NAME --json | jq .data.schemata | npx json-schema-to-typescript",
+  "config check": "config --config FILE",
+  context: "config --config FILE",
+  "events deliveries": "deliveries --event ID",
+  open: "serve",
+  "subscriptions pause": "subscriptions update ID --no-active",
+  "subscriptions resume": "subscriptions update ID --active",
+  trigger: "actions sample NAME | evreg publish NAME -",
 };
 
 /** The refusal of words that are no command: it names the one that was probably meant, else all. */
@@ -186,13 +192,13 @@ export function unknownCommand(id: string, { commands }: AllCommands): EvregErro
   const [topic = "", verb] = shown.split(":");
   const verbs = verbsOf(topic).map((one) => one.slice(topic.length + 1));
   if (verb !== undefined && verbs.length > 0) {
-    const meant = OTHER_WORDS[`${topic} ${verb}`] ?? nearest(verb, verbs);
-    const advice =
-      meant === undefined ? `${topic} has: ${verbs.join(", ")}.` : `did you mean ${topic} ${meant}?`;
+    const near = nearest(verb, verbs);
+    const meant = OTHER_WORDS[`${topic} ${verb}`] ?? (near && `${topic} ${near}`);
+    const advice = meant === undefined ? `${topic} has: ${verbs.join(", ")}.` : `did you mean ${meant}?`;
     return usageError(`There is no command ${JSON.stringify(words)}; ${advice}`);
   }
   const topics = [...new Set(ids.map((one) => one.split(":")[0]!))];
-  const meant = nearest(topic, topics);
+  const meant = OTHER_WORDS[topic] ?? nearest(topic, topics);
   const advice = meant === undefined ? `there are: ${topics.join(", ")}.` : `did you mean ${meant}?`;
   return usageError(`There is no command ${JSON.stringify(topic)}; ${advice}`);
 }

@@ -13,6 +13,8 @@ const MISTAKES: readonly (readonly [line: string, named: RegExp])[] = [
   // A verb that other programs have.
   ["subscriptions pause", /did you mean subscriptions update ID --no-active\?/],
   // One that evreg once had.
+  ["trigger x", /did you mean actions sample NAME \| evreg publish NAME -\?/],
+  ["events deliveries 7", /did you mean deliveries --event ID\?/],
   ["actions types x", /did you mean actions get NAME --json \| jq .* npx json-schema-to-typescript\?/],
   ["--json actions", /"error":"Name the command before its flags/],
   ["pubilsh a {}", /no command "pubilsh"; did you mean publish\?/],
