@@ -15,7 +15,7 @@ import type { EventSelection, EventStore, StoredEvent } from "../store/events.ts
 import { neededTexts } from "../schema/needed-texts.ts";
 import { CallerTurns } from "./caller-turns.ts";
 import type { SchemaChecks } from "./schema-checks.ts";
-import type { CompiledSchema, PayloadValidator } from "./compiled-actions.ts";
+import type { CompiledSchema, PayloadValidator } from "./payload-checks.ts";
 import { omitUndefined } from "./requests.ts";
 
 /** Events read at once. */

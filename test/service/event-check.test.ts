@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { SEARCH_LIMITS } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { PayloadValidator } from "../../src/service/compiled-actions.ts";
+import { PayloadValidator } from "../../src/service/payload-checks.ts";
 import { SchemaChecks } from "../../src/service/schema-checks.ts";
 import { StoredEvents } from "../../src/service/stored-events.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";

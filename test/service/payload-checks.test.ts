@@ -4,7 +4,7 @@ import type { NewEvent } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { budget, MAX_FAILURES, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
 import { compileSchema, type Validator } from "../../src/schema/validate/compile.ts";
-import { type CompiledSchema, PayloadValidator } from "../../src/service/compiled-actions.ts";
+import { type CompiledSchema, PayloadValidator } from "../../src/service/payload-checks.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
