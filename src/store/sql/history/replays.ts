@@ -109,15 +109,16 @@ export async function listReplays(sql: Sql, query: ReplaySelector): Promise<read
 export async function cancelReplay(sql: Sql, id: number, nowMs: number): Promise<Replay | undefined> {
   const replay = await findReplay(sql, id);
   if (replay === undefined || !isToBeCancelled(replay)) return replay;
-  await endReplay(sql, id, "cancelled", null, nowMs);
+  await endRunning(sql, replay.subscription_id, "cancelled", null, nowMs);
   return await findReplay(sql, id);
 }
 
+/** Ends the replay of a subscription that runs, if there is one: there is no other. */
 export async function endRunning(
   sql: Sql,
   subscription: number,
-  status: "cancelled" | "failed",
-  reason: string,
+  status: Exclude<ReplayStatus, "running">,
+  reason: string | null,
   nowMs: number,
 ): Promise<void> {
   await sql.run(
@@ -129,18 +130,8 @@ export async function endRunning(
   );
 }
 
-async function endReplay(
-  sql: Sql,
-  id: number,
-  status: Exclude<ReplayStatus, "running">,
-  reason: string | null,
-  nowMs: number,
-): Promise<void> {
-  await updateRow(sql, "replay", id, { status, reason, finished_ms: nowMs });
-}
-
 export async function runningReplays(sql: Sql): Promise<readonly RunningReplay[]> {
-  return (await loadRunning(sql, "TRUE")).map(({ rowid, plan, total }) => ({ rowid, plan, total }));
+  return await loadRunning(sql, "TRUE");
 }
 
 /** @param condition on the replay `r`, with its values */
@@ -186,7 +177,7 @@ export async function advanceReplay(sql: Sql, id: number, step: ReplayStep): Pro
   const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {
-    await endReplay(sql, id, "done", null, step.nowMs);
+    await endRunning(sql, plan.subscription, "done", null, step.nowMs);
     return { queued: 0, state: "ended" };
   }
   if (!running.isActive) return { queued: 0, state: "paused" };
