@@ -6,12 +6,23 @@ import type { Evreg } from "../../src/evreg.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 
 import { writeOlderFile } from "../support/older-file.ts";
+import { startChild } from "../store/processes.ts";
 import { configFor } from "../support/server.ts";
 import { closing, dataFolder, refused, start } from "./setup.ts";
 
 async function open(data: string, command = "actions list"): Promise<Evreg> {
   const options = { config: configFor(data), version: "1.2.3", logger: silentLogger };
   return closing(await openLocal({ ...options, command }));
+}
+
+/** Has another command hold the folder: that of another process, as the lock of a file tells processes apart. */
+async function held(data: string, command: string): Promise<() => Promise<void>> {
+  const child = startChild("store-child.ts", [data, command]);
+  expect(await child.line()).toBe("open");
+  return async () => {
+    child.process.stdin?.end();
+    await child.ended();
+  };
 }
 
 describe("a data folder opened without a server", () => {
@@ -28,18 +39,18 @@ describe("a data folder opened without a server", () => {
 
   test("is waited for while another command holds it", async () => {
     const data = dataFolder();
-    const first = await open(data);
+    const release = await held(data, "actions list");
     const waiting = open(data, "publish");
-    await first.close();
+    await release();
     expect((await (await waiting).tokens.list()).data).toEqual([]);
   });
 
   test("is refused to a command when another does not finish in time, and named; a server waits longer", async () => {
     const data = dataFolder();
-    const first = await open(data, "publish --batch");
+    const release = await held(data, "publish --batch");
     const server = start(data);
     await refused(open(data), "conflict", "evreg publish --batch");
-    await first.close();
+    await release();
     expect((await (await server).evreg.health()).data.status).toBe("ok");
   });
 

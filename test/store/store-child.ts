@@ -3,8 +3,8 @@ import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { testOwner } from "./owner.ts";
 
 // A process that owns a data folder until its stdin ends, and prints `open`, or why it cannot.
-const [folder = ""] = process.argv.slice(2);
-const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger }).catch(
+const [folder = "", command] = process.argv.slice(2);
+const store = await openLibsqlStore({ folder, owner: testOwner(command), logger: silentLogger }).catch(
   ({ code, message }: { code: string; message: string }) => {
     process.stdout.write(`${JSON.stringify({ code, message })}\n`);
     process.exit(1);

@@ -15,7 +15,6 @@ import {
   fileExists,
   folderError,
   hasDataAt,
-  holdInProcess,
   inUseError,
   mustBeWritable,
   prepareFolder,
@@ -50,47 +49,40 @@ export interface OpenOptions extends StoreOptions {
 export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   const { folder, owner, logger = silentLogger, clock = systemClock } = options;
   prepareFolder(folder);
-  const releaseFolder = holdInProcess(folder);
-  try {
-    // A server's lock is on the data file that it opened, and does not help once that file was moved. So the server that the
-    // owner file names is asked. Where none answers, or that file cannot be trusted, the lock decides.
-    if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUseError(folder);
-    if (options.acceptsLoss === true) {
-      const accepted = await acceptLoss(dataFileOf(folder), clock.now());
-      if (accepted !== undefined) {
-        logger.warn(
-          accepted,
-          `The data go on without the ${accepted.transactions} transactions behind the damage in the log. Both files are kept as they were, as ${accepted.kept} and ${accepted.kept}-wal, and no number is given twice.`,
-        );
-      }
+  // A server's lock is on the data file that it opened, and does not help once that file was moved. So the server that the
+  // owner file names is asked. Where none answers, or that file cannot be trusted, the lock decides.
+  if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUseError(folder);
+  if (options.acceptsLoss === true) {
+    const accepted = await acceptLoss(dataFileOf(folder), clock.now());
+    if (accepted !== undefined) {
+      logger.warn(
+        accepted,
+        `The data go on without the ${accepted.transactions} transactions behind the damage in the log. Both files are kept as they were, as ${accepted.kept} and ${accepted.kept}-wal, and no number is given twice.`,
+      );
     }
-    const path = checkedFile(options, logger);
-    const serves = owner.command === "serve";
-    // With one thread a command starts sooner, and it has nothing to read while it writes.
-    const own = { script: "store-thread", hasReader: serves, clock, logger } as const;
-    const threads = new StoreThreads({ ...options, ...own });
-    const setup: WriterSetup = { path, encryption: options.encryption, nowMs: clock.now() };
-    const report = await threads.open<ReaderSetup>(setup).catch((error: unknown) => {
-      throw openFailure(folder, error);
-    });
-    const queue = new WriteQueue(threads, options.onChange ?? (() => undefined));
-    const backups = new Backups(report.reader, threads);
-    const close = async (): Promise<void> => {
-      await Promise.all([queue.close(), backups.end()]);
-      // The owner file is removed before the lock is released, as the next owner writes its own.
-      removeOwner(folder, owner.instance);
-      await threads.close();
-      releaseFolder();
-    };
-    writeOwner(folder, owner, logger);
-    if (serves) removeCopies(unfinishedCopy(path, ""));
-    const key = options.encryption?.key;
-    const store = createStore({ threads, queue, report, node: SOLE_NODE, key, close });
-    return { ...store, backup: (signal) => backups.make(signal) };
-  } catch (error) {
-    releaseFolder();
-    throw error;
   }
+  const path = checkedFile(options, logger);
+  const serves = owner.command === "serve";
+  // With one thread a command starts sooner, and it has nothing to read while it writes.
+  const own = { script: "store-thread", hasReader: serves, clock, logger } as const;
+  const threads = new StoreThreads({ ...options, ...own });
+  const setup: WriterSetup = { path, encryption: options.encryption, nowMs: clock.now() };
+  const report = await threads.open<ReaderSetup>(setup).catch((error: unknown) => {
+    throw openFailure(folder, error);
+  });
+  const queue = new WriteQueue(threads, options.onChange ?? (() => undefined));
+  const backups = new Backups(report.reader, threads);
+  const close = async (): Promise<void> => {
+    await Promise.all([queue.close(), backups.end()]);
+    // The owner file is removed before the lock is released, as the next owner writes its own.
+    removeOwner(folder, owner.instance);
+    await threads.close();
+  };
+  writeOwner(folder, owner, logger);
+  if (serves) removeCopies(unfinishedCopy(path, ""));
+  const key = options.encryption?.key;
+  const store = createStore({ threads, queue, report, node: SOLE_NODE, key, close });
+  return { ...store, backup: (signal) => backups.make(signal) };
 }
 
 /**

@@ -9,7 +9,6 @@ import {
   openSync,
   readdirSync,
   readSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -226,24 +225,6 @@ export function mustBeKnown(path: string, form: number): void {
   if (form > 0) throw unknownForm("usage", `The data file ${path}`, form);
   const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Put it back from a copy, or ${restoreAdvice(dirname(path))}; or give another folder with --data.`;
   throw fileError("invalid", path, message);
-}
-
-/**
- * The data folders that this process has open, by their real paths. A second opening would free the first one's lock: POSIX locks
- * belong to the process, and go when it closes any descriptor of the file.
- */
-const heldFolders = new Set<string>();
-
-/**
- * Takes the folder for this process.
- * @returns gives it back
- * @throws EvregError `conflict` when this process has it already
- */
-export function holdInProcess(folder: string): () => void {
-  const path = realpathSync(folder);
-  if (heldFolders.has(path)) throw inUseError(folder);
-  heldFolders.add(path);
-  return () => heldFolders.delete(path);
 }
 
 // A file that takes the place of the data file is made beside it, and is whole and on the disk before it gets the name.

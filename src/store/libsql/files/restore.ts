@@ -14,7 +14,6 @@ import {
   fileError,
   folderError,
   hasDataAt,
-  holdInProcess,
   inUseError,
   isEvregs,
   logOf,
@@ -57,7 +56,6 @@ export interface RestoredData extends FileFacts {
 export async function restore(options: RestoreOptions): Promise<RestoredData> {
   const { folder, name, content, encryption, force, nowMs } = options;
   prepareFolder(folder);
-  const releaseFolder = holdInProcess(folder);
   const file = dataFileOf(folder);
   const copy = unfinishedCopy(file);
   try {
@@ -85,7 +83,6 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
     };
   } finally {
     removeCopies(copy);
-    releaseFolder();
   }
 }
 
@@ -136,7 +133,7 @@ interface AcceptedLoss {
 /**
  * Goes on without what a damaged log has behind its damage. Numbers go on far beyond, so that none is given twice.
  *
- * To be called only while this process has no connection to the file, and holds its folder.
+ * To be called only while this process has no connection to the file.
  * @returns what was given up; `undefined` where the log is not damaged, and nothing was done
  * @throws EvregError `unavailable` when there is no room for a copy, or what is left is not whole
  */
