@@ -12,11 +12,6 @@ interface DriverError extends Error {
 const [ERROR, BUSY, LOCKED, IOERR, CORRUPT, FULL] = [1, 5, 6, 10, 11, 13];
 const [TOOBIG, CONSTRAINT, MISMATCH, RANGE, NOTADB] = [18, 19, 20, 25, 26];
 
-/** Whether an error of the driver says that what was opened is no database, or one without its beginning. */
-export function isNoDatabase(error: unknown): boolean {
-  return isDriverError(error) && (error.rawCode & 0xff) === NOTADB;
-}
-
 /** Failures of one statement that leave the connection as good as before. */
 const STATEMENT_CODES: ReadonlySet<number> = new Set([ERROR, CONSTRAINT, MISMATCH, TOOBIG, RANGE]);
 
@@ -58,16 +53,7 @@ function isDriverError(error: unknown): error is DriverError {
 }
 
 /** The engine of this process, which answers at once. Operations wait for it as for any other. */
-export interface SyncSql extends Sql {
-  readonly rows: <T>(text: string, ...values: SqlValue[]) => readonly T[];
-  readonly column: <T>(text: string, ...values: SqlValue[]) => readonly T[];
-  readonly first: <T>(text: string, ...values: SqlValue[]) => T | undefined;
-  readonly value: <T>(text: string, ...values: SqlValue[]) => T;
-  readonly joined: (text: string, ...values: SqlValue[]) => Uint8Array<ArrayBuffer>;
-  readonly run: (text: string, ...values: SqlValue[]) => number;
-  readonly erase: (text: string, ...values: SqlValue[]) => number;
-}
-
+export type SyncSql = Pick<Statements, keyof Sql>;
 export type SyncWork = Omit<Work, keyof Sql> & SyncSql;
 
 /** One connection of the driver under the client. */
@@ -93,7 +79,7 @@ const MAX_STATEMENTS = 500;
  * The statements of one connection, each prepared once: parsing takes longer than most of them run. Every statement is run
  * to its end, as an open one would prevent the log from being moved into the file.
  */
-export class Statements implements SyncSql {
+export class Statements implements Sql {
   readonly #database: Database;
   readonly #prepared = new Map<string, Statement>();
   readonly #queries = new Map<string, PreparedQuery>();

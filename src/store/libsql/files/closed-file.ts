@@ -4,8 +4,8 @@ import { type EvregError, messageOf } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { LARGE_CACHE, withDatabase } from "../connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { engineFailure, isNoDatabase, type SyncSql } from "../statements.ts";
-import { fileError, mustBeWritable } from "./data-folder.ts";
+import { engineFailure, type SyncSql } from "../statements.ts";
+import { fileError, isEvregs, mustBeWritable } from "./data-folder.ts";
 import { forEachPayload, OLDER_FORMS, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
 import { vaultsOf } from "./open-file.ts";
 import { FORM, mustBeAsMade, readForm } from "./schema.ts";
@@ -52,12 +52,15 @@ export async function examineFile(
 ): Promise<FileFacts> {
   // The engine opens nothing where it cannot write beside it, and does not say why.
   for (const written of [path, dirname(path)]) mustBeWritable(written);
+  if (!isEvregs(path)) {
+    const message = `${name} is no data file or backup of evreg, or its beginning is damaged.`;
+    throw fileError("invalid", name, message);
+  }
   try {
     return await withDatabase(path, async (sql) => {
       sql.run("PRAGMA query_only = ON");
       sql.run(`PRAGMA ${LARGE_CACHE}`);
       const form = readForm(sql);
-      if (form < 1) throw fileError("invalid", name, `${name} was not made by evreg.`);
       if (form !== FORM && !OLDER_FORMS.has(form)) throw unknownForm("invalid", name, form);
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
@@ -122,10 +125,6 @@ function damaged(name: string, why: string, cause?: unknown): EvregError {
 function explained(error: unknown, name: string): unknown {
   const failure = engineFailure(error, "statement");
   if (failure === undefined) return error;
-  if (isNoDatabase(failure.cause)) {
-    const what = `${name} is no data file or backup of evreg: it is not a database, or its beginning is damaged.`;
-    return fileError("invalid", name, what, {}, error);
-  }
   if (failure.kind === "damaged") return damaged(name, messageOf(failure.cause), error);
   if (failure.kind === "in_use") {
     return fileError("conflict", name, `${name} is in use by another process.`);
