@@ -35,10 +35,8 @@ const write = (name: string, bytes = 0, rows = 1): PendingWrite => ({
   operation: "any",
   rows,
   isKept: false,
-  call: (all) => {
-    if (bytes > 0) all.add(Buffer.alloc(bytes, name));
-    return name;
-  },
+  pieces: bytes > 0 ? [Buffer.alloc(bytes, name)] : [],
+  call: () => name,
 });
 
 async function turn(): Promise<void> {

@@ -32,7 +32,7 @@ import type {
 import { settingsFromJson } from "../sql/sql.ts";
 import type { OpenReport } from "./protocol.ts";
 import type { StoreThreads, StoreThreadsOptions } from "./store-threads.ts";
-import type { ByteWriter, WriteQueue, WriteReply } from "./write-queue.ts";
+import type { WriteQueue, WriteReply } from "./write-queue.ts";
 
 /** How a store is opened, wherever its data are. */
 export interface StoreOptions extends Partial<Pick<StoreThreadsOptions, "clock" | "logger" | "commits">> {
@@ -72,9 +72,14 @@ type Ask<T> =
 /**
  * A write of which all calls in a batch are done together.
  * @param rows about how many it writes
- * @param call makes the call; what is added to the bytes goes with it
+ * @param call makes the call, by where its bytes begin
+ * @param pieces its bytes
  */
-type JoinedAsk<C, R> = (rows: number, call: (bytes: ByteWriter) => C) => Promise<WriteReply<R>>;
+type JoinedAsk<C, R> = (
+  rows: number,
+  call: (start: number) => C,
+  pieces?: readonly Uint8Array[],
+) => Promise<WriteReply<R>>;
 
 type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
 
@@ -93,8 +98,8 @@ export function threadCalls<P extends Operations>({
     if (traits.kind === "read") return (...args) => threads.read(operation, args);
     const { isJoined, isKept, rows: usualRows } = traits;
     if (isJoined) {
-      const ask: JoinedAsk<unknown, unknown> = (rows, call) =>
-        queue.append({ operation, rows, isKept, call });
+      const ask: JoinedAsk<unknown, unknown> = (rows, call, pieces = []) =>
+        queue.append({ operation, rows, isKept, pieces, call });
       return ask as AnyAsk;
     }
     return async (...args) => {
@@ -169,11 +174,11 @@ function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions
       const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
       let taken: readonly WireRecordOutcome[];
       try {
-        ({ value: taken } = await events.record(own.length, (bytes) => ({
-          events: own.map((event) => incoming(event, nowMs, bytes)),
-          atomic,
-          claim: isFirst ? claim : undefined,
-        })));
+        ({ value: taken } = await events.record(
+          own.length,
+          (start) => ({ events: incoming(own, nowMs, start), atomic, claim: isFirst ? claim : undefined }),
+          own.map(({ payload }) => payload),
+        ));
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -233,12 +238,15 @@ function deliveryQueue(queue: ThreadCalls["queue"], claimed: ClaimedSubscription
 /** Stands for no revision, as these count from 1. */
 const NO_REVISION = 0;
 
-/** @param bytes takes the payload */
-function incoming(event: EventRecord, nowMs: number, bytes: ByteWriter): WireEvent {
-  const { actionId, payload, idempotencyKey = null } = event;
-  const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
-  const offset = bytes.add(payload);
-  return { actionId, revision, offset, length: payload.byteLength, idempotencyKey, nowMs };
+/** @param start where their payloads begin, one behind the other */
+function incoming(events: readonly EventRecord[], nowMs: number, start: number): readonly WireEvent[] {
+  let end = start;
+  return events.map(({ actionId, revision, payload, idempotencyKey = null, lookupOnly }) => {
+    const offset = end;
+    end += payload.byteLength;
+    const wanted = lookupOnly === true ? NO_REVISION : revision;
+    return { actionId, revision: wanted, offset, length: payload.byteLength, idempotencyKey, nowMs };
+  });
 }
 
 /** Reads the subscriptions of claims. It keeps the last ones, as many claims are for the same. */

@@ -11,36 +11,16 @@ export interface PendingWrite {
   readonly rows: number;
   /** Whether it is answered once all others who have the data open know of it, where they have to. */
   readonly isKept: boolean;
-  /** Makes the call; what is added to the bytes goes with it. */
-  readonly call: (bytes: ByteWriter) => unknown;
+  /** What goes with the call, as bytes: joined to those of the other writes of its batch, as one buffer is transferred. */
+  readonly pieces?: readonly Uint8Array[];
+  /** Makes the call, by where its bytes begin among those of its batch. */
+  readonly call: (start: number) => unknown;
 }
 
 export interface WriteReply<R = unknown> {
   readonly value: R;
   /** The payloads of its batch, to which the value refers. */
   readonly payloads: readonly Uint8Array[];
-}
-
-/** Gathers byte strings into the one buffer of a message, which is transferred. */
-export class ByteWriter {
-  readonly #parts: Uint8Array[] = [];
-  #length = 0;
-
-  /** @returns where they begin */
-  add(bytes: Uint8Array): number {
-    this.#parts.push(bytes);
-    this.#length += bytes.byteLength;
-    return this.#length - bytes.byteLength;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
-  /** Answers all bytes in one buffer; `undefined` when there is not a byte. */
-  pack(): ArrayBuffer | undefined {
-    return this.#length === 0 ? undefined : joinPieces(this.#parts).buffer;
-  }
 }
 
 interface WriteCaller
@@ -50,7 +30,9 @@ interface Batch {
   readonly calls: WriteCall[];
   /** The callers, in the order of the calls. */
   readonly callers: WriteCaller[];
-  readonly bytes: ByteWriter;
+  readonly pieces: Uint8Array[];
+  /** How many bytes the pieces come to. */
+  bytes: number;
   rows: number;
 }
 
@@ -103,16 +85,18 @@ export class WriteQueue {
   }
 
   /** Takes a write. Resolves once it is committed; rejects with why it was not. */
-  append({ operation, rows, isKept, call }: PendingWrite): Promise<WriteReply> {
+  append({ operation, rows, isKept, pieces = [], call }: PendingWrite): Promise<WriteReply> {
     return new Promise((resolve, reject) => {
       const refusal = this.#refusal();
       if (refusal !== undefined) return reject(new EvregError("unavailable", refusal, NOTHING_STORED));
       const batch = this.#batchWithRoom();
-      const before = batch.bytes.length;
+      const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
       batch.calls.push([operation, call(batch.bytes)]);
       batch.callers.push({ resolve, reject, isKept });
+      batch.pieces.push(...pieces);
+      batch.bytes += bytes;
       batch.rows += rows;
-      this.#heldBytes += WRITE_BYTES + batch.bytes.length - before;
+      this.#heldBytes += WRITE_BYTES + bytes;
       this.#sendAtTurnEnd();
     });
   }
@@ -133,8 +117,8 @@ export class WriteQueue {
 
   #batchWithRoom(): Batch {
     const last = this.#waiting.at(-1);
-    if (last !== undefined && last.rows < BATCH_ROWS && last.bytes.length < BATCH_BYTES) return last;
-    const next = { calls: [], callers: [], bytes: new ByteWriter(), rows: 0 };
+    if (last !== undefined && last.rows < BATCH_ROWS && last.bytes < BATCH_BYTES) return last;
+    const next = { calls: [], callers: [], pieces: [], bytes: 0, rows: 0 };
     this.#waiting.push(next);
     return next;
   }
@@ -158,15 +142,16 @@ export class WriteQueue {
 
   async #commit(batch: Batch): Promise<void> {
     this.#inFlight += 1;
-    const { calls, callers, bytes } = batch;
-    const message = { calls: JSON.stringify(calls), bytes: bytes.pack() };
+    const { calls, callers, pieces, bytes } = batch;
+    const joined = bytes === 0 ? undefined : joinPieces(pieces).buffer;
+    const message = { calls: JSON.stringify(calls), bytes: joined };
     const [written] = await Promise.allSettled([this.#writer.write(message)]);
     this.#inFlight -= 1;
     // The next batch is sent before the callers get their answers, so that the store's thread has something to do meanwhile.
     this.#send();
     if (written.status === "fulfilled") await this.#answer(batch, written.value);
     else for (const { reject } of callers) reject(written.reason);
-    this.#heldBytes -= WRITE_BYTES * calls.length + bytes.length;
+    this.#heldBytes -= WRITE_BYTES * calls.length + bytes;
     if (this.#heldBytes === 0) this.#idle?.resolve();
   }
 
