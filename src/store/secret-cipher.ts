@@ -6,6 +6,7 @@ import {
   type KeyObject,
   randomBytes,
 } from "node:crypto";
+import { EvregError } from "../domain/error.ts";
 import type { Bearer } from "../domain/subscription.ts";
 import type { ClaimedSubscription } from "./queue.ts";
 
@@ -102,19 +103,22 @@ export interface Vaults {
 
 /**
  * @param stored the proof; `undefined` where secrets are not encrypted
- * @returns `undefined` where none of the keys opens the secrets
+ * @param place what messages call the data
+ * @throws EvregError `usage` where none of the keys opens the secrets
  */
-export function vaultsFor(stored: string | undefined, keys: EncryptionKeys | undefined): Vaults | undefined {
+export function vaultsFor(
+  stored: string | undefined,
+  keys: EncryptionKeys | undefined,
+  place: string,
+): Vaults {
   const next = new Vault(keys?.key);
   if (stored === undefined) return { current: new Vault(undefined), next, isNewKey: keys !== undefined };
   const opens = (vault: Vault): boolean => vault.open(ABOUT_PROOF, stored) === PROOF;
   const current = [next, new Vault(keys?.previous)].find(opens);
-  return current === undefined ? undefined : { current, next, isNewKey: current !== next };
-}
-
-export function whyLocked(place: string, keys: EncryptionKeys | undefined): string {
+  if (current !== undefined) return { current, next, isNewKey: current !== next };
   const why = keys === undefined ? "no key was given" : "no key that was given is the one";
-  return `${place} has encrypted secrets, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`;
+  const message = `${place} has encrypted secrets, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`;
+  throw new EvregError("usage", message);
 }
 
 export interface StoredSecrets {

@@ -1,5 +1,5 @@
 import { EvregError } from "../../domain/error.ts";
-import { type EncryptionKeys, vaultsFor, whyLocked } from "../secret-cipher.ts";
+import { type EncryptionKeys, vaultsFor } from "../secret-cipher.ts";
 import { sealSecrets } from "../sql/catalog/credentials.ts";
 import type { DatabaseFacts } from "../store.ts";
 import { kept, type Notice, type Operations, read, type Work, write } from "../sql/operation.ts";
@@ -75,8 +75,7 @@ async function prepare(
  */
 async function encryptSecrets(work: Work, keys: EncryptionKeys | undefined, node: string): Promise<void> {
   const stored = await work.value<string | undefined>("SELECT proof FROM encryption");
-  const vaults = vaultsFor(stored, keys);
-  if (vaults === undefined) throw new EvregError("usage", whyLocked("The database", keys));
+  const vaults = vaultsFor(stored, keys, "The database");
   if (!vaults.isNewKey) return;
   const others = await work.value<number>(
     `SELECT count(*) FROM node WHERE ${nodes.IS_LIVING} AND serves = 1 AND id <> ?`,

@@ -3,13 +3,7 @@ import { messageOf } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { WHOLE_KEY } from "../../../domain/order-key.ts";
 import { withFile } from "../../../runtime/files.ts";
-import {
-  type AboutText,
-  type EncryptionKeys,
-  type Vaults,
-  vaultsFor,
-  whyLocked,
-} from "../../secret-cipher.ts";
+import { type AboutText, type EncryptionKeys, type Vaults, vaultsFor } from "../../secret-cipher.ts";
 import { sealSecrets } from "../../sql/catalog/credentials.ts";
 import type { Notice } from "../../sql/operation.ts";
 import { DELIVERY_STATE, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
@@ -104,9 +98,7 @@ async function encryptSecrets(
  * @throws EvregError `usage` with the key that is missing or wrong
  */
 export function vaultsOf(sql: SyncSql, path: string, keys: EncryptionKeys | undefined): Vaults {
-  const vaults = vaultsFor(sql.value<string | undefined>("SELECT proof FROM encryption"), keys);
-  if (vaults !== undefined) return vaults;
-  throw fileError("usage", path, whyLocked(path, keys));
+  return vaultsFor(sql.value<string | undefined>("SELECT proof FROM encryption"), keys, path);
 }
 
 // A file of an older form is written anew beside itself: the rows of each table are copied into a file of today's form, which then
