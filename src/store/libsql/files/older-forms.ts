@@ -146,8 +146,8 @@ export function mustHaveUpgradeRoom(path: string, form: number): void {
 }
 
 // In form 21 a member's name that the schema has, too, is with its quotes and its colon a control character, or two characters
-// that begin with one: JSON contains none of them as it is. Names are numbered as their revision's row in `payload_names` has
-// them.
+// that begin with one. JSON contains none of them as it is, so what was stored as it came stays as it is. Names are numbered as
+// their revision's row in `payload_names` has them.
 
 interface StoredPayload extends PayloadRequest {
   readonly actionId: number;
@@ -166,7 +166,7 @@ export async function forEachPayload(
   form: number,
   take: (payloads: Awaited<ReturnType<typeof loadPayloads>>) => void,
 ): Promise<void> {
-  const names = form === SHORTENED_FORM ? new Names(sql) : undefined;
+  const restore = form === SHORTENED_FORM ? restoring(sql) : undefined;
   for (let after = 0; ;) {
     const rows = sql.rows<StoredPayload>(
       `SELECT e.rowid AS eventId, e.revision, ${PAYLOAD_COLUMNS}
@@ -175,7 +175,7 @@ export async function forEachPayload(
     );
     if (rows.length === 0) return;
     const portion = firstWithin(rows, ({ payloadBytes }) => payloadBytes, BYTES_AT_ONCE);
-    take(await loadPayloads(sql, portion, names && ((row, stored) => names.restored(row, stored))));
+    take(await loadPayloads(sql, portion, restore));
     after = portion.at(-1)!.eventId;
   }
 }
@@ -187,48 +187,41 @@ const SINGLE = Array.from({ length: 0x1a }, (_, index) => String.fromCharCode(in
 /** The control characters from this one on stand for 256 names each, and the next character says which. */
 const FIRST_LEAD = 0x1b;
 const CODES = new RegExp(`[${SINGLE}]|[\\x1b-\\x1f][^]`, "g");
-/** Longer payloads are stored as they came. */
-const MAX_SHORTENED_BYTES = 4_096;
 /** How many revisions' names are held in memory. */
 const MAX_REVISIONS = 200;
 
-/** The names of members, of each revision as its row in `payload_names` has them. */
-class Names {
-  readonly #sql: SyncSql;
-  /**
-   * The names of members by action and revision. Bytes are characters here, in the names as in the payloads that they are
-   * put into.
-   */
-  readonly #names = new Map<string, readonly string[]>();
-
-  constructor(sql: SyncSql) {
-    this.#sql = sql;
-  }
-
-  restored(row: StoredPayload, stored: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-    if (stored.length > MAX_SHORTENED_BYTES) return stored;
-    const text = Buffer.from(stored).toString("latin1");
-    const restored = text.replaceAll(CODES, (code) => this.#namesOf(row)[numberOf(code)] ?? code);
-    return Buffer.from(restored, "latin1");
-  }
-
-  #namesOf({ actionId, revision }: StoredPayload): readonly string[] {
+/**
+ * Restores payloads by the names of members that their revisions' rows in `payload_names` have. Bytes are characters here, in the
+ * names as in the payloads that they are put into.
+ */
+function restoring(
+  sql: SyncSql,
+): (row: StoredPayload, stored: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer> {
+  const known = new Map<string, readonly string[]>();
+  const namesOf = ({ actionId, revision }: StoredPayload): readonly string[] => {
     const key = `${actionId} ${revision}`;
-    let names = this.#names.get(key);
+    let names = known.get(key);
     if (names === undefined) {
-      const rows = this.#sql.rows<{ name: string }>(
+      const rows = sql.column<string>(
         `SELECT CAST(j.value AS TEXT) AS name
           FROM main.payload_names AS n CROSS JOIN json_each(iif(json_valid(n.names), n.names, '[]')) AS j
           WHERE n.action_id = ? AND n.revision = ?`,
         actionId,
         revision,
       );
-      names = rows.map(({ name }) => Buffer.from(`"${name}":`).toString("latin1"));
-      if (this.#names.size >= MAX_REVISIONS) this.#names.clear();
-      this.#names.set(key, names);
+      names = rows.map((name) => Buffer.from(`"${name}":`).toString("latin1"));
+      if (known.size >= MAX_REVISIONS) known.clear();
+      known.set(key, names);
     }
     return names;
-  }
+  };
+  return (row, stored) => {
+    const text = Buffer.from(stored).toString("latin1");
+    return Buffer.from(
+      text.replaceAll(CODES, (code) => namesOf(row)[numberOf(code)] ?? code),
+      "latin1",
+    );
+  };
 }
 
 function numberOf(code: string): number {
