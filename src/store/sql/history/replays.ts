@@ -216,6 +216,7 @@ async function capacityOf(
   return replayCapacity({ due, unfinished }, selection, step);
 }
 
+/** Deliveries that are made due get all their retries again. */
 async function makeDue(
   sql: Sql,
   { subscription, selection }: ReplayPlan,
@@ -223,20 +224,31 @@ async function makeDue(
   nowMs: number,
 ): Promise<void> {
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
-  const set = DUE_AGAIN[selection === "waiting" ? "waiting" : "finished"];
-  const update = `UPDATE delivery SET ${set} WHERE rowid IN list(?1: id bigint)`;
-  await sql.run(update, again, nowMs);
-  if (selection === "waiting") return;
-  const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
-  const made = await insertReplayDeliveries(sql, subscription, missing, nowMs);
+  if (selection === "waiting") {
+    // What is due already keeps its place.
+    const update =
+      "UPDATE delivery SET failures = 0, due_ms = min(due_ms, ?2) WHERE rowid IN list(?1: id bigint)";
+    await sql.run(update, again, nowMs);
+    return;
+  }
+  await sql.run(
+    `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, due_ms = ?2, key = NULL
+      WHERE rowid IN list(?1: id bigint)`,
+    again,
+    nowMs,
+  );
+  // Deliveries of past events are created now, so that their rowids still rise with their times.
+  const { lastMs } = await loadLastNumbers(sql);
+  const made = await sql.column<number>(
+    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT id, ?2, ?3, ?4 FROM list(?1: id bigint) AS events
+      RETURNING rowid`,
+    chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : [])),
+    subscription,
+    Math.max(nowMs, lastMs),
+    nowMs,
+  );
   await placeByKey(sql, subscription, [...again, ...made], nowMs);
 }
-
-/** What deliveries that are made due get: all their retries again. What waits and is due already keeps its place. */
-const DUE_AGAIN = {
-  waiting: "failures = 0, due_ms = min(due_ms, ?2)",
-  finished: `state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, due_ms = ?2, key = NULL`,
-} as const;
 
 /** An event of the walk and its delivery, where there is one. */
 interface WalkedEvent {
@@ -326,26 +338,4 @@ export async function countReplay(
   const chosen = `SELECT count(*) FROM (${walkOf(plan).chosen}) AS chosen`;
   const count = await sql.value<number>(chosen, ...valuesOf(plan, window));
   return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, window.high, "asc") } };
-}
-
-/**
- * Makes deliveries of past events; answers their rowids. They are created now, so that the rowids of deliveries still rise with
- * their times.
- */
-async function insertReplayDeliveries(
-  sql: Sql,
-  subscriptionId: number,
-  eventIds: readonly number[],
-  nowMs: number,
-): Promise<readonly number[]> {
-  if (eventIds.length === 0) return [];
-  const { lastMs } = await loadLastNumbers(sql);
-  return await sql.column(
-    `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT id, ?2, ?3, ?4 FROM list(?1: id bigint) AS events
-      RETURNING rowid`,
-    eventIds,
-    subscriptionId,
-    Math.max(nowMs, lastMs),
-    nowMs,
-  );
 }
