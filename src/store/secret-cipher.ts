@@ -6,7 +6,7 @@ import {
   type KeyObject,
   randomBytes,
 } from "node:crypto";
-import { EvregError } from "../domain/error.ts";
+import { type ErrorDetails, EvregError } from "../domain/error.ts";
 import type { Bearer } from "../domain/subscription.ts";
 import type { ClaimedSubscription } from "./queue.ts";
 
@@ -74,10 +74,11 @@ export interface SecretOwner {
   readonly subscription: string;
 }
 
-/** A previous secret has the purpose that it had. */
-export type SecretPurpose = "secret" | "bearer token";
-
-export function aboutSecret({ application, subscription }: SecretOwner, purpose: SecretPurpose): string {
+/** @param purpose a previous secret has the one that it had */
+export function aboutSecret(
+  { application, subscription }: SecretOwner,
+  purpose: "secret" | "bearer token",
+): string {
   return JSON.stringify([purpose, application, subscription]);
 }
 
@@ -103,13 +104,14 @@ export interface Vaults {
 
 /**
  * @param stored the proof; `undefined` where secrets are not encrypted
- * @param place what messages call the data
+ * @param place what messages call the data, and `details` what errors have of it
  * @throws EvregError `usage` where none of the keys opens the secrets
  */
 export function vaultsFor(
   stored: string | undefined,
   keys: EncryptionKeys | undefined,
   place: string,
+  details: ErrorDetails = {},
 ): Vaults {
   const next = new Vault(keys?.key);
   if (stored === undefined) return { current: new Vault(undefined), next, isNewKey: keys !== undefined };
@@ -118,7 +120,7 @@ export function vaultsFor(
   if (current !== undefined) return { current, next, isNewKey: current !== next };
   const why = keys === undefined ? "no key was given" : "no key that was given is the one";
   const message = `${place} has encrypted secrets, and ${why}: set EVREG_ENCRYPTION_KEY or EVREG_ENCRYPTION_KEY_FILE to the key they were encrypted with or, to change the key, EVREG_ENCRYPTION_KEY_PREVIOUS. Nothing was changed.`;
-  throw new EvregError("usage", message);
+  throw new EvregError("usage", message, details);
 }
 
 export interface StoredSecrets {
@@ -146,32 +148,4 @@ export function openSecrets(
     ...(previous === undefined || untilMs === null ? {} : { previous: { secret: previous, untilMs } }),
     ...(bearer === "secret" ? {} : { bearer: own ?? null }),
   };
-}
-
-/** The texts of a subscription that may be encrypted, as they are stored, and whose they are. */
-export interface SecretTexts extends SecretOwner {
-  readonly id: number;
-  readonly secret: string;
-  readonly previous_secret: string | null;
-  readonly bearer_token: string | null;
-}
-
-/** Answers what a text was about when it was sealed. */
-export type AboutText = (texts: SecretTexts, column: "secret" | "previous_secret" | "bearer_token") => string;
-
-const aboutText: AboutText = (texts, column) =>
-  aboutSecret(texts, column === "bearer_token" ? "bearer token" : "secret");
-
-/** Seals them with the next key, in the order of `SecretTexts`. */
-export function resealed(
-  texts: SecretTexts,
-  { current, next }: Vaults,
-  aboutBefore = aboutText,
-): readonly (string | null)[] {
-  return (["secret", "previous_secret", "bearer_token"] as const).map((column) => {
-    const stored = texts[column];
-    const text = stored === null ? undefined : current.open(aboutBefore(texts, column), stored);
-    // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
-    return text === undefined ? stored : next.seal(aboutText(texts, column), text);
-  });
 }

@@ -3,7 +3,7 @@ import { messageOf } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { WHOLE_KEY } from "../../../domain/order-key.ts";
 import { withFile } from "../../../runtime/files.ts";
-import { type AboutText, type EncryptionKeys, type Vaults, vaultsFor } from "../../secret-cipher.ts";
+import { type EncryptionKeys, type Vaults, vaultsFor } from "../../secret-cipher.ts";
 import { sealSecrets } from "../../sql/catalog/credentials.ts";
 import type { Notice } from "../../sql/operation.ts";
 import { DELIVERY_STATE, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
@@ -98,7 +98,8 @@ async function encryptSecrets(
  * @throws EvregError `usage` with the key that is missing or wrong
  */
 export function vaultsOf(sql: SyncSql, path: string, keys: EncryptionKeys | undefined): Vaults {
-  return vaultsFor(sql.value<string | undefined>("SELECT proof FROM encryption"), keys, path);
+  const proof = sql.value<string | undefined>("SELECT proof FROM encryption");
+  return vaultsFor(proof, keys, path, { file: path });
 }
 
 // A file of an older form is written anew beside itself: the rows of each table are copied into a file of today's form, which then
@@ -166,7 +167,8 @@ async function writeAnew(sql: SyncSql, path: string, older: OlderForm, vaults: V
 }
 
 /** Older forms bound a secret to the number of its subscription. */
-const aboutInOlder: AboutText = ({ id }, column) => `${column.replace("_", " ")} of subscription ${id}`;
+const aboutInOlder = (id: number, column: string): string =>
+  `${column.replace("_", " ")} of subscription ${id}`;
 
 /** Tables that are not copied as they are: counts are made at the start. */
 const APART = new Set(["event_count", "write_check", "subscription_secret", "encryption"]);

@@ -2,15 +2,7 @@ import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
 import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import {
-  type AboutText,
-  aboutSecret,
-  resealed,
-  type SecretOwner,
-  type SecretTexts,
-  Vault,
-  type Vaults,
-} from "../../secret-cipher.ts";
+import { aboutSecret, type SecretOwner, Vault, type Vaults } from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
 import type { Work } from "../operation.ts";
 import { insertRow, isoOrNull, isRowid, parseStored, type Sql, type StoredRecord } from "../sql.ts";
@@ -123,7 +115,12 @@ export async function deleteSecrets(sql: Sql, id: number): Promise<void> {
   await sql.erase("DELETE FROM subscription_secret WHERE subscription_id = ?", id);
 }
 
-interface SecretRow extends SecretTexts {
+/** The columns that may be encrypted, with what each is about. A previous secret has the purpose that it had. */
+const SEALED = { secret: "secret", previous_secret: "secret", bearer_token: "bearer token" } as const;
+type SealedColumn = keyof typeof SEALED;
+
+interface SecretRow extends SecretOwner, Readonly<Record<SealedColumn, string | null>> {
+  readonly id: number;
   readonly until_ms: number | null;
   readonly bearer: string;
 }
@@ -136,24 +133,32 @@ interface SecretRow extends SecretTexts {
  */
 export async function sealSecrets(
   sql: Sql,
-  vaults: Vaults,
-  aboutBefore?: AboutText,
+  { current, next }: Vaults,
+  aboutBefore?: (id: number, column: SealedColumn) => string,
   into: "" | "made." = "",
 ): Promise<number> {
+  const columns = Object.keys(SEALED) as readonly SealedColumn[];
+  const resealed = (row: SecretRow, column: SealedColumn): string | null => {
+    const stored = row[column];
+    const about = aboutSecret(row, SEALED[column]);
+    const text = stored === null ? undefined : current.open(aboutBefore?.(row.id, column) ?? about, stored);
+    // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
+    return text === undefined ? stored : next.seal(about, text);
+  };
   const rows = await sql.rows<SecretRow>(
-    `SELECT k.subscription_id AS id, s.application, s.subscription, k.secret, k.previous_secret, k.bearer_token,
+    `SELECT k.subscription_id AS id, s.application, s.subscription, ${columns.join(", ")},
         k.previous_until_ms AS until_ms, k.bearer
       FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id`,
   );
   await sql.erase(`DELETE FROM ${into}subscription_secret`);
   await sql.run(
-    `INSERT INTO ${into}subscription_secret (subscription_id, previous_until_ms, bearer, secret, previous_secret, bearer_token)
-      SELECT id, until_ms, bearer, secret, previous, token
-      FROM list(?: id bigint, until_ms bigint, bearer text, secret text, previous text, token text) AS sealed`,
-    rows.map((row) => [row.id, row.until_ms, row.bearer, ...resealed(row, vaults, aboutBefore)]),
+    `INSERT INTO ${into}subscription_secret (subscription_id, previous_until_ms, bearer, ${columns.join(", ")})
+      SELECT id, until_ms, bearer, ${columns.join(", ")}
+      FROM list(?: id bigint, until_ms bigint, bearer text, ${columns.join(" text, ")} text) AS sealed`,
+    rows.map((row) => [row.id, row.until_ms, row.bearer, ...columns.map((column) => resealed(row, column))]),
   );
   await sql.run(`DELETE FROM ${into}encryption`);
-  const proof = vaults.next.proof();
+  const proof = next.proof();
   if (proof !== undefined) await insertRow(sql, `${into}encryption`, { one: 1, proof });
   return rows.length;
 }
