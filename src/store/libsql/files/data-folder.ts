@@ -76,33 +76,25 @@ function isCopy(path: string): boolean {
  * @throws EvregError `usage` when the path is no folder; `unavailable` when it cannot be written to
  */
 export function prepareFolder(folder: string): void {
-  try {
+  using(folder, () => {
     makeFolder(folder);
     if (!statSync(folder).isDirectory()) throw notAFolder(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch (error) {
-    throw error instanceof EvregError ? error : unusable(folder, error);
-  }
+  });
 }
 
 /** Creates an empty data file (0600). */
 export function createFile(path: string): void {
-  try {
+  using(path, () => {
     closeSync(openSync(path, "a", 0o600));
     // The folder is synced before the engine makes a log beside the file: after a power cut there is no log without its file.
     syncFolderOf(path);
-  } catch (error) {
-    throw unusable(path, error);
-  }
+  });
 }
 
 /** @throws EvregError `unavailable` with what to do */
 export function mustBeWritable(path: string): void {
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-  } catch (error) {
-    throw unusable(path, error);
-  }
+  using(path, () => accessSync(path, constants.R_OK | constants.W_OK));
 }
 
 /** Whether anything would be lost with the data file. A log without its file is somebody's data too. */
@@ -115,12 +107,17 @@ function notAFolder(folder: string): EvregError {
   return folderError("usage", folder, message);
 }
 
-/** Says what a failed system call on a data folder or in it means, and what to do. */
-function unusable(path: string, error: unknown): EvregError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === "EEXIST" || code === "ENOTDIR") return notAFolder(path);
-  const what = `The data folder cannot be used: ${path}: ${message}. Where this user has no permission, change its owner or permissions; or give another folder with --data.`;
-  return folderError("unavailable", path, what, {}, error);
+/** Does something with a data folder, or a file in it. Of a system call that fails it says what that means, and what to do. */
+function using<T>(path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (error instanceof EvregError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST" || code === "ENOTDIR") throw notAFolder(path);
+    const what = `The data folder cannot be used: ${path}: ${message}. Where this user has no permission, change its owner or permissions; or give another folder with --data.`;
+    throw folderError("unavailable", path, what, {}, error);
+  }
 }
 
 export function inUseError(folder: string): EvregError {
@@ -157,12 +154,8 @@ const HEADER_BYTES = 100;
 function formAt(path: string): number | undefined {
   if (!fileExists(path)) return undefined;
   const header = Buffer.alloc(HEADER_BYTES);
-  let bytes: number;
-  try {
-    bytes = withFile(path, "r", (descriptor) => readSync(descriptor, header, 0, HEADER_BYTES, 0));
-  } catch (error) {
-    throw unusable(path, error);
-  }
+  const read = (descriptor: number): number => readSync(descriptor, header, 0, HEADER_BYTES, 0);
+  const bytes = using(path, () => withFile(path, "r", read));
   if (bytes === 0) return undefined;
   const isDatabase = BEGINNING.test(header.toString("hex")) && header.readUInt32BE(44) <= 4;
   return isDatabase ? formOf(header.readUInt32BE(68), header.readInt32BE(60)) : -1;
