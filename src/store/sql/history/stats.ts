@@ -27,18 +27,15 @@ export class StatsCounts {
   readonly #counted = new Map<string, SeriesCounts>();
 
   add(atMs: number, series: Series, measure: number, count = 1, error: string | null = null): void {
-    this.#add(atMs, EVERYTHING, measure, count, error);
-    const [action] = series;
-    if (action > 0) this.#add(atMs, series, measure, count, error);
-  }
-
-  #add(atMs: number, series: Series, measure: number, count: number, error: string | null): void {
     const ms = floorTo(atMs, TEN_SECONDS_MS);
-    const key = `${ms} ${series.join(" ")}`;
-    let figure = this.#counted.get(key);
-    if (figure === undefined) this.#counted.set(key, (figure = { ms, series, counts: {}, lastError: null }));
-    figure.counts[measure] = (figure.counts[measure] ?? 0) + count;
-    figure.lastError = error ?? figure.lastError;
+    const isOfAction = series[0] > 0;
+    for (const counted of isOfAction ? [EVERYTHING, series] : [EVERYTHING]) {
+      const key = `${ms} ${counted.join(" ")}`;
+      const figure = this.#counted.get(key) ?? { ms, series: counted, counts: {}, lastError: null };
+      this.#counted.set(key, figure);
+      figure.counts[measure] = (figure.counts[measure] ?? 0) + count;
+      figure.lastError = error ?? figure.lastError;
+    }
   }
 
   attempted(
