@@ -14,7 +14,6 @@ import {
   fileError,
   fileExists,
   folderError,
-  hasDataAt,
   inUseError,
   mustBeWritable,
   prepareFolder,
@@ -105,7 +104,7 @@ function checkedFile({ folder, owner, needsData = false }: OpenOptions, logger: 
     );
   }
   mustHaveUpgradeRoom(path, form);
-  if (needsData && !hasDataAt(path)) {
+  if (needsData && form === 0) {
     const message = `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`;
     throw folderError("not_found", folder, message);
   }

@@ -16,8 +16,6 @@ export interface OlderForm {
   readonly columns: Readonly<Record<string, string>>;
   /** The column of a subscription that says until when it waits in its one order for a retry. */
   readonly retryWait: string;
-  /** Whether names of payload members are shortened. */
-  readonly isShortened: boolean;
 }
 
 /** The form that version 0.2.0 writes, in which events have no checksums. */
@@ -76,7 +74,6 @@ const FORM_10: OlderForm = {
     ),
   },
   retryWait: "slowed_until_ms",
-  isShortened: false,
 };
 
 const FORM_21: OlderForm = {
@@ -90,7 +87,6 @@ const FORM_21: OlderForm = {
     ...oneOrder("o.order_key", "o.key", "o.due_ms"),
   },
   retryWait: "retry_wait_until_ms",
-  isShortened: true,
 };
 
 /** The forms that are brought to today's. */

@@ -41,9 +41,9 @@ export async function openDataFile(path: string, encryption?: EncryptionKeys): P
         "The last transactions in the log could not be read and were dropped. After a power cut that is normal, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
     });
   }
-  const older = OLDER_FORMS.get(readForm(connection.read));
-  if (older !== undefined) {
-    notices.push(await rewriteFile(connection, path, older, encryption));
+  const form = readForm(connection.read);
+  if (form !== FORM) {
+    notices.push(await rewriteFile(connection, path, form, encryption));
     connection.close();
     connection = open();
   }
@@ -113,17 +113,16 @@ export function vaultsOf(sql: SyncSql, path: string, keys: EncryptionKeys | unde
 async function rewriteFile(
   connection: WriteConnection,
   path: string,
-  older: OlderForm,
+  version: number,
   keys: EncryptionKeys | undefined,
 ): Promise<Notice> {
   const made = unfinishedCopy(path);
   const sql = connection.read;
-  const version = readForm(sql);
   removeCopies(unfinishedCopy(path, ""));
   try {
     withoutLog(sql, path);
     const { current } = vaultsOf(sql, path, keys);
-    await writeAnew(sql, made, older, { current, next: current, isNewKey: false });
+    await writeAnew(sql, made, version, { current, next: current, isNewKey: false });
     mustBeAt(path, connection.file);
     const details = { form: FORM, copy: replaceFile(path, made, KEPT_AS) };
     const message = "The data file was brought up to date; a copy from before is kept.";
@@ -144,7 +143,9 @@ export function withoutLog(sql: SyncSql, file: string): void {
   rmSync(`${file}-journal`, { force: true });
 }
 
-async function writeAnew(sql: SyncSql, path: string, older: OlderForm, vaults: Vaults): Promise<void> {
+async function writeAnew(sql: SyncSql, path: string, version: number, vaults: Vaults): Promise<void> {
+  const older = OLDER_FORMS.get(version)!;
+  const isShortened = version === SHORTENED_FORM;
   closeSync(openSync(path, "wx", 0o600));
   sql.run("ATTACH ? AS made", addressOf(path));
   // Nothing of the new file counts before all of it is on the disk.
@@ -154,9 +155,9 @@ async function writeAnew(sql: SyncSql, path: string, older: OlderForm, vaults: V
   // Damage in the old file, such as a delivery without its event, is copied.
   sql.run("PRAGMA foreign_keys = OFF");
   createTables(sql, "made");
-  copyTables(sql, older);
+  copyTables(sql, older, isShortened ? [...APART, "event"] : APART);
   placeFirst(sql, older);
-  if (older.isShortened) await copyRestored(sql);
+  if (isShortened) await copyRestored(sql);
   await sealSecrets(sql, vaults, aboutInOlder, "made.");
   // Which numbers were given, those of what was removed included, so that none is given again.
   sql.run("DELETE FROM made.sqlite_sequence");
@@ -171,14 +172,14 @@ const aboutInOlder = (id: number, column: string): string =>
   `${column.replace("_", " ")} of subscription ${id}`;
 
 /** Tables that are not copied as they are: counts are made at the start. */
-const APART = new Set(["event_count", "write_check", "subscription_secret", "encryption"]);
+const APART = ["event_count", "write_check", "subscription_secret", "encryption"];
 
-function copyTables(sql: SyncSql, older: OlderForm): void {
+function copyTables(sql: SyncSql, older: OlderForm, apart: readonly string[]): void {
   const tables = sql.rows<{ name: string }>(
     "SELECT name FROM made.sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'",
   );
   for (const { name: table } of tables) {
-    if (APART.has(table) || (table === "event" && older.isShortened)) continue;
+    if (apart.includes(table)) continue;
     const oldColumns = columnsOf(sql, table, "main");
     const source = older.tables[table] ?? (oldColumns.length > 0 ? `main.${table}` : undefined);
     if (source === undefined) continue;
