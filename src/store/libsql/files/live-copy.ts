@@ -42,10 +42,9 @@ export async function copyData(
   try {
     const connection = ReadConnection.open({ path, file });
     try {
-      return await connection.answer(async () => {
-        await Promise.resolve();
-        return copyPages(connection.read, path, copy, new Uint8Array(stopped));
-      });
+      return await connection.answer(() =>
+        Promise.resolve(copyPages(connection.read, path, copy, new Uint8Array(stopped))),
+      );
     } finally {
       connection.close();
     }
