@@ -233,7 +233,10 @@ const BRIEF_BYTES = 256;
 /** What publishing to an action that takes no events is refused with, whatever is in them. */
 export function takesNoEvents(name: string, { isBuiltIn, successor }: LoadedAction): EvregError {
   if (isBuiltIn) return ownAction(name, "published");
-  const instead = successor === null ? "" : `; publish to ${successor} instead`;
+  const instead =
+    successor === null
+      ? "; who may change it can take that back, or name a successor"
+      : `; publish to ${successor} instead`;
   const message = `is retired and takes no events any more${instead}`;
   return new EvregError("gone", `${name} ${message}.`, { field: "action", message, value: name, successor });
 }
