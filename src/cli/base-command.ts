@@ -8,7 +8,7 @@ import { note, Output, type OutputFormat } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
 import { pathNamed } from "../json/field-path.ts";
-import { faultInFile } from "./schema-file.ts";
+import { faultInSchema, isItself } from "./schema-file.ts";
 import { setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
@@ -39,8 +39,8 @@ function asFlagError(
     ) ?? [];
   const [typed] = flag === undefined ? [] : [flags[flag]].flat();
   const mayBeFile = shape?.type === "option" && /\bFILE\b/.test(String(shape.helpValue));
-  if (mayBeFile && typeof typed === "string" && (typed === "-" || existsSync(typed))) {
-    return new EvregError(error.code, faultInFile(typed, field, message), error.details);
+  if (mayBeFile && typeof typed === "string" && (typed === "-" || isItself(typed) || existsSync(typed))) {
+    return new EvregError(error.code, faultInSchema(typed, `--${flag}`, field, message), error.details);
   }
   const names = inner.filter((step) => typeof step === "string");
   if (flag === undefined || (mayBeFile && names.length > 0)) {

@@ -144,12 +144,12 @@ export function rangeFlags(what: string) {
 const TIME_EXPECTED = `${ISO_TIME_EXPECTED}; or a date alone, such as 2026-01-31, for its 00:00 UTC; or how long ago, such as 30m, 1h or 2d`;
 
 const SCHEMA = {
-  summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
+  summary:
+    "The JSON Schema (schemata in the API): a file, as JSON or YAML, - for stdin, or the schema itself.",
   aliases: ["schemata"],
   helpValue: "FILE",
   member: "schemata",
 };
-/** An action's schema, in a file. */
 export const schemaFlag = Flags.custom(SCHEMA);
 
 /** Whom changes of a schema must not break. */

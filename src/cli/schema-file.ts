@@ -1,33 +1,41 @@
 import { existsSync } from "node:fs";
 import type { Schemata } from "../domain/action.ts";
-import { EvregError, messageOf } from "../domain/error.ts";
-import { encodeJson, parseJson } from "../json/raw-json.ts";
+import { EvregError } from "../domain/error.ts";
+import { encodeJson } from "../json/raw-json.ts";
 import { pathNamed, pointerSteps, pointerTo } from "../json/field-path.ts";
 import { readInput } from "./io/input.ts";
 import { MEMBER_SEARCH_FORM, memberSearch } from "../domain/words/member-search.ts";
 import { usageError } from "./usage-errors.ts";
 
 /**
- * A schema from a file, JSON or YAML; `-` is stdin. What a schema may hold is checked by the service.
+ * A schema that is typed, which begins with a brace, or is in a file, JSON or YAML; `-` is stdin. What a schema may hold is
+ * checked by the service.
+ * @param flag that it is the value of
  */
-export async function readSchema(path: string): Promise<Schemata> {
-  return (await readSchemaSource(path)).schemata;
+export async function readSchema(typed: string, flag = "--schema"): Promise<Schemata> {
+  return (await readSchemaSource(typed, flag)).schemata;
 }
 
 /** Reads a schema, with a way to find on which line of the file a JSON pointer leads. */
-export async function readSchemaSource(path: string): Promise<{
+export async function readSchemaSource(
+  typed: string,
+  flag = "--schema",
+): Promise<{
+  /** As messages call what was read. */
+  readonly name: string;
   readonly schemata: Schemata;
   readonly lineOf: (pointer: string) => number;
 }> {
   // YAML takes its time to load.
   const { parseFile } = await import("./registry/documents.ts");
-  const document = parseFile(nameOf(path), await readInput(path));
+  const name = nameOf(typed, flag);
+  const document = parseFile(name, isItself(typed) ? Buffer.from(typed) : await readInput(typed));
   if ("problem" in document) {
     const { place, line, message } = document.problem;
-    throw new EvregError("malformed", `${place}: ${message}`, { line });
+    throw new EvregError(isItself(typed) ? "usage" : "malformed", `${place}: ${message}`, { line });
   }
   const { value, lineOf } = document;
-  return { schemata: schemataOf(nameOf(path), value), lineOf: (pointer) => lineOf(pointerSteps(pointer)) };
+  return { name, schemata: schemataOf(name, value), lineOf: (pointer) => lineOf(pointerSteps(pointer)) };
 }
 
 /** @param name of the file, or of the flag whose value holds it */
@@ -38,16 +46,21 @@ export function schemataOf(name: string, value: unknown): Schemata {
 }
 
 /**
- * What is wrong with a schema, at its place in the file, written as in warnings and breaks.
+ * What is wrong with a schema, at its place in what was typed or read, written as in warnings and breaks.
  * @param field the place as the API names it
  */
-export function faultInFile(path: string, field: string, message: string): string {
+export function faultInSchema(typed: string, flag: string, field: string, message: string): string {
   const pointer = pathNamed(field).slice(1).reduce<string>(pointerTo, "");
-  return `${nameOf(path)}: ${pointer === "" ? "" : `${pointer}: `}${message}`;
+  return `${nameOf(typed, flag)}: ${pointer === "" ? "" : `${pointer}: `}${message}`;
 }
 
-function nameOf(path: string): string {
-  return path === "-" ? "stdin" : path;
+export function isItself(typed: string): boolean {
+  return typed.trimStart().startsWith("{");
+}
+
+function nameOf(typed: string, flag: string): string {
+  if (isItself(typed)) return flag;
+  return typed === "-" ? "stdin" : typed;
 }
 
 const FORMS =
@@ -73,22 +86,12 @@ export async function whereSchema(flag: string, typed: readonly string[]): Promi
       `${flag}: takes one JSON Schema, or only MEMBER=VALUE where it is given more than once.`,
     );
   }
-  if (only.trimStart().startsWith("{")) return inlineSchema(flag, only);
-  if (only !== "-" && !existsSync(only)) {
+  if (only !== "-" && !isItself(only) && !existsSync(only)) {
     throw usageError(`${flag}: ${FORMS}. There is no file ${JSON.stringify(only)}.`);
   }
-  return encodeJson(await readSchema(only));
+  return encodeJson(await readSchema(only, flag));
 }
 
 function isMember(text: string): boolean {
-  return !text.trimStart().startsWith("{") && text.includes("=") && !existsSync(text);
-}
-
-function inlineSchema(flag: string, text: string): string {
-  try {
-    parseJson(Buffer.from(text));
-    return text;
-  } catch (error) {
-    throw usageError(`${flag}: is no JSON: ${messageOf(error)}`);
-  }
+  return !isItself(text) && text.includes("=") && !existsSync(text);
 }

@@ -26,12 +26,11 @@ export class ActionsCheck extends TargetCommand {
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsCheck);
     const { mode, replay } = flags;
-    const { schemata, lineOf } = await readSchemaSource(flags.schema);
+    const { name: file, schemata, lineOf } = await readSchemaSource(flags.schema);
     const candidate = { schemata, ...definedOnly({ mode, replay }) };
     const answer = await this.withTarget(flags, ({ actions }) => actions.check(args.name, candidate));
     const verdict = answer.data;
     await this.outputFor(flags).text(answer, async () => {
-      const file = flags.schema === "-" ? "stdin" : flags.schema;
       const checked = { action: args.name, file, lineOf, ...definedOnly({ mode }) };
       return verdictText(verdict, checked);
     });
@@ -73,7 +72,7 @@ export class ActionsValidate extends TargetCommand {
 /** The schema that was checked, and where its text is. */
 interface CheckedSchema {
   readonly action: string;
-  /** The file as it was typed, or `stdin`. */
+  /** The file as it was typed, or what stands for it. */
   readonly file: string;
   readonly lineOf: (pointer: string) => number;
   /** The mode that was asked for. An update is held to the action's own, and may be refused all the same. */

@@ -47,6 +47,26 @@ test("check prints breaks next to the lines of the file, and ends with 5", async
   expect((await served.evreg.actions.get("a.b")).data.revision).toBe(2);
 });
 
+test("a schema may be typed itself, and is then named by its flag", async () => {
+  await expectEach([
+    [["actions", "create", "a.typed", "--application", "shop", "--schema", '{"required": ["id"]}'], 0],
+    [["actions", "check", "a.typed", "--schema", '{"required": ["x"]}'], 5, /^--schema:1: \/required: /],
+    [
+      ["actions", "check", "a.typed", "--schema", '{"type": "x"}'],
+      1,
+      "",
+      /^Error: --schema: \/type: must be one of /,
+    ],
+    [
+      ["actions", "check", "a.typed", "--schema", '{"type":'],
+      2,
+      "",
+      /^Error: --schema:1: Malformed JSON at /,
+    ],
+  ]);
+  expect((await served.evreg.actions.get("a.typed")).data.schemata).toEqual({ required: ["id"] });
+});
+
 test("an invalid schema is named with its line, and events that fail alike share one line", async () => {
   for (let count = 0; count < 7; count += 1) await publish(served.evreg, "a.alike", '{"note":5}');
   await publish(served.evreg, "a.open", '{"note":5}');

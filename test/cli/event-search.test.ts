@@ -50,7 +50,7 @@ test.each([
   [["country=FR", "country=DE"], 'each place once; not "country=FR" "country=DE".'],
   [["country!=FR"], 'not "country!=FR".'],
   [["items[0]=2", "items.a=2"], 'each place once; not "items[0]=2" "items.a=2".'],
-  [["{"], "is no JSON"],
+  [["{"], "--where:1: Malformed JSON"],
 ])("--where %j is refused", async (typed, told) => {
   const outcome = await served.run(["events", ...typed.flatMap((one) => ["--where", one])]);
   expect(outcome).toMatchObject({ code: 2, stdout: "" });
