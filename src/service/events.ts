@@ -110,15 +110,15 @@ export async function* eventParts(
   let part = await store.events.list(selection);
   const { total } = part;
   for (let left = limit; ;) {
-    const { events, seen, last, isCut } = part;
+    const { events, ids, isCut } = part;
     if (payloads) {
       damaged.push(...events.filter((event) => event.payload === undefined).map(({ rowid }) => rowid));
     }
     const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
     yield { data: await shown(context, events, query, selection), meta, isLast: !isCut };
     if (!isCut) return;
-    left -= seen;
-    part = await store.events.list({ ...selection, limit: left, after: last!, total: false });
+    left -= ids.length;
+    part = await store.events.list({ ...selection, limit: left, after: ids.at(-1)!, total: false });
   }
 }
 

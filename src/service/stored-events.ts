@@ -207,23 +207,24 @@ export class StoredEvents {
         const page = await this.#options.events.list(
           omitUndefined<EventSelection>({ ...selection, ...part }),
         );
-        const { events, places, seen, last = after } = page;
+        const { events, ids } = page;
         if (before === 0) ({ total } = page);
-        hasMore = page.isCut || seen === limit;
-        for (const [index, event] of events.entries()) {
+        hasMore = page.isCut || ids.length === limit;
+        let place = 0;
+        for (const event of events) {
           if (eventLoop.shouldYield()) {
             await eventLoop.yield();
             signal.throwIfAborted();
           }
           const verdict = visit(event);
           const goesOn = typeof verdict === "boolean" ? verdict : await verdict;
-          const place = places[index]!;
+          place = ids.indexOf(event.rowid, place) + 1;
           after = event.rowid;
           searched = before + place;
-          if (!goesOn) return { searched, total, next: hasMore || place < seen ? after : undefined };
+          if (!goesOn) return { searched, total, next: hasMore || place < ids.length ? after : undefined };
         }
-        after = last;
-        searched = before + seen;
+        after = ids.at(-1) ?? after;
+        searched = before + ids.length;
       }
     } catch (error) {
       if (error !== isOver || searched === 0) throw error;

@@ -307,9 +307,9 @@ export class SharedPages {
     const reading = this.#lastRead.then(async () => {
       // The ring is read before the events, so that a delivery's result never comes before its event.
       const result = this.#ring.last;
-      const { events, seen, last, isCut, newest, removed } = await this.#events.list(query);
-      const isFull = isCut || seen === PAGE.limit;
-      return { events, through: isFull ? last! : Math.max(after, newest), isFull, removed, result };
+      const { events, ids, isCut, newest, removed } = await this.#events.list(query);
+      const isFull = isCut || ids.length === PAGE.limit;
+      return { events, through: isFull ? ids.at(-1)! : Math.max(after, newest), isFull, removed, result };
     });
     this.#lastRead = reading.catch(() => undefined);
     return reading;

@@ -84,14 +84,8 @@ export type StoredEvent = Omit<Event, "payload" | "deliveries"> & {
 
 export interface EventPage {
   readonly events: readonly StoredEvent[];
-  /**
-   * The place of each of the events among those that were looked at, from 1. These are more than `events` where `holding` left some
-   * out.
-   */
-  readonly places: readonly number[];
-  /** How many were looked at, and the last of them. */
-  readonly seen: number;
-  readonly last: number | undefined;
+  /** The rowids of all that were looked at: more than `events` where `holding` left some out. */
+  readonly ids: readonly number[];
   /** The events of all pages. */
   readonly total: number;
   /** Whether the page has fewer events than it could, as their payloads would be too many bytes. */

@@ -123,7 +123,7 @@ test("what was read long ago is not kept for others", async () => {
 
 test("pages that show nothing are not kept for long either", async () => {
   let asked = 0;
-  const none = { events: [], places: [], seen: 0, last: undefined, total: 0, isCut: false, removed: 0 };
+  const none = { events: [], ids: [], total: 0, isCut: false, removed: 0 };
   const list = ({ after = 0 }: { after?: number }) => {
     asked += 1;
     return Promise.resolve({ ...none, newest: after + 1 });

@@ -174,19 +174,15 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const total = isCounted ? await selected.count(ranges) : 0;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
   const bounds = { total, newest, removed };
-  if (isCounted && skip >= total) {
-    return { events: [], places: [], seen: 0, last: undefined, isCut: false, ...bounds };
-  }
+  if (isCounted && skip >= total) return { events: [], ids: [], isCut: false, ...bounds };
 
   const last = skip === 0 ? after : await selected.rowidAt(ranges, order === "asc" ? skip - 1 : total - skip);
   const onward = last === undefined ? ranges : rangesAfter(ranges, last, order);
   const ids = await selected.walk(onward, order, limit);
   const wanted = query.holding === undefined ? ids : await idsHolding(work, ids, query.holding);
   const { events, isCut } = await readEvents(work, wanted, query);
-  const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
-  const places = events.map(({ rowid }) => placeOf.get(rowid)!);
-  const seen = isCut ? places.at(-1)! : ids.length;
-  return { events, places, seen, last: ids[seen - 1], isCut, ...bounds };
+  const end = isCut ? ids.indexOf(events.at(-1)!.rowid) + 1 : ids.length;
+  return { events, ids: ids.slice(0, end), isCut, ...bounds };
 }
 
 /**
