@@ -205,19 +205,13 @@ async function failuresOf(
   return { ...itemOf(subscription, "failed"), since, ...more, at_least, published_from };
 }
 
-/** So many deliveries are looked at for an error; those that wait for a retry are due last. */
-const ERRORS = 20;
-
-/**
- * Answers the last error of the delivery that is named, or of one that failed before and is sent again, or else of the newest
- * that failed for good.
- */
+/** Answers the last error of the delivery that is named, or else of the newest that has failed so far, or for good. */
 async function lastErrorOf(sql: Sql, subscription: number, delivery: number | null): Promise<string | null> {
   return await sql.value<string | null>(
     `SELECT coalesce(
         (SELECT last_error FROM delivery WHERE rowid = ?2),
-        (SELECT last_error FROM (SELECT last_error ${PENDING_OF} ORDER BY due_ms DESC LIMIT ${ERRORS}) AS latest
-          WHERE last_error IS NOT NULL LIMIT 1),
+        (SELECT last_error FROM delivery INDEXED BY delivery_waiting_event
+          WHERE subscription_id = ?1 AND failures > 0 AND due_ms IS NOT NULL ORDER BY event_id DESC LIMIT 1),
         (SELECT last_error ${FAILED} ORDER BY event_id DESC LIMIT 1))`,
     subscription,
     delivery,
