@@ -2,10 +2,10 @@ import { performance } from "node:perf_hooks";
 import { type Metric, Registry } from "prom-client";
 import { ATTEMPT_ERROR_CODES } from "../model/delivery.ts";
 import type { Health } from "../domain/operations.ts";
-import { BACKLOG_CAUSES } from "../domain/stats/stats.ts";
+import { BACKLOG_CAUSES, type StatsBacklog } from "../domain/stats/stats.ts";
 import { BUILD } from "../runtime/build.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Backlog, DeliveryQueue } from "../store/queue.ts";
+import type { DeliveryQueue } from "../store/queue.ts";
 import { SHARDS } from "../store/rules/shards.ts";
 import type { Store } from "../store/store.ts";
 import { type EngineCounts, FAILED_STATUS_CLASSES, type Histogram, type PublishCounts } from "./counters.ts";
@@ -188,28 +188,29 @@ function addBacklogMetrics({ gauge }: Instruments, { store, clock }: MetricSourc
     () =>
       read((backlog, atMs) => {
         const aged = BACKLOG_CAUSES.filter((state) => state !== "waiting");
-        const since = (state: (typeof aged)[number]): number => backlog[state].sinceMs ?? atMs;
-        return Object.fromEntries(aged.map((state) => [state, Math.max(0, atMs - since(state)) / 1_000]));
+        const ageMs = (since: string | null): number =>
+          since === null ? 0 : Math.max(0, atMs - Date.parse(since));
+        return Object.fromEntries(aged.map((state) => [state, ageMs(backlog[state].since) / 1_000]));
       }),
     "state",
   );
   gauge(
     "evreg_backlog_counted_fully",
     "1 when all of the backlog was counted; 0 when there is at least as much as evreg_backlog_deliveries says.",
-    () => read(({ isWhole }) => Number(isWhole)),
+    () => read(({ is_whole: isWhole }) => Number(isWhole)),
   );
 }
 
 /** Reads the backlog once for all metrics of a scrape; no values while the store cannot be read. */
 function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
-  let reading: Promise<readonly [Backlog | undefined, atMs: number]> | undefined;
-  const readOnce = async (): Promise<readonly [Backlog | undefined, atMs: number]> => {
+  let reading: Promise<readonly [StatsBacklog | undefined, atMs: number]> | undefined;
+  const readOnce = async (): Promise<readonly [StatsBacklog | undefined, atMs: number]> => {
     const nowMs = clock.now();
     const backlog = await queue.backlog(nowMs).catch(() => undefined);
     reading = undefined;
     return [backlog, nowMs];
   };
-  return async (readingOf: (backlog: Backlog, atMs: number) => Reading): Promise<Reading> => {
+  return async (readingOf: (backlog: StatsBacklog, atMs: number) => Reading): Promise<Reading> => {
     const [backlog, atMs] = await (reading ??= readOnce());
     return backlog === undefined ? [] : readingOf(backlog, atMs);
   };

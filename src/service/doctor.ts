@@ -12,7 +12,8 @@ import {
 } from "../domain/operations.ts";
 import { type Token, tokenEndMs } from "../domain/token.ts";
 import { toIso } from "../runtime/clock.ts";
-import type { AttentionPage, Backlog } from "../store/queue.ts";
+import type { StatsBacklog } from "../domain/stats/stats.ts";
+import type { AttentionPage } from "../store/queue.ts";
 import type { ServiceContext } from "./context.ts";
 import { byteCount } from "../domain/formats.ts";
 import type { DatabaseFacts } from "../store/store.ts";
@@ -85,7 +86,7 @@ function serverFinding({ status, reason, version, engine }: Health): Finding {
 /** What is checked, apart from the machine. */
 export interface DoctorInput extends Omit<ServiceEnvironment, "findings"> {
   readonly tokens: readonly Token[];
-  readonly backlog: Backlog;
+  readonly backlog: StatsBacklog;
   readonly attention: AttentionPage;
   /** The damaged events that were found since the start; only a backup reads all. */
   readonly damagedEvents: readonly number[];
@@ -236,10 +237,10 @@ function damagedEventFinding(events: readonly number[]): Finding | undefined {
 function backlogFinding({ backlog: counts, nowMs }: DoctorInput): Finding {
   const { due, busy, paced, delivering, waiting, blocked, held } = counts;
   const sentence = `Deliveries: ${due.deliveries} due, ${busy.deliveries} behind others of their subscriptions, ${paced.deliveries} at a rate limit or for a consumer, ${delivering.deliveries} under way, ${waiting.deliveries} waiting for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} held.`;
-  if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) return fine("backlog", sentence);
+  if (due.since === null || nowMs - Date.parse(due.since) <= LATE_MS) return fine("backlog", sentence);
   return warning(
     "backlog",
-    `${sentence} The first has been due since ${toIso(due.sinceMs)}.`,
+    `${sentence} The first has been due since ${due.since}.`,
     "A server must run to deliver; where one does, its handlers are slower than what is published: raise delivery.maxInFlight, or make them faster.",
   );
 }

@@ -1,14 +1,12 @@
 import type { EvregError } from "../domain/error.ts";
 import {
   type ActionFigures,
-  BACKLOG_CAUSES,
   floorTo,
   type Stats,
   STATS_LIMITS,
   STATS_QUERY,
   STATS_RANGES,
   STATS_SPANS,
-  type StatsBacklog,
   type StatsQuery,
   type StatsSeries,
   type SubscriptionFigures,
@@ -18,7 +16,6 @@ import type { StatsPiece, StatsSelection, StatsSubject } from "../store/history.
 import { malformedField } from "../domain/request.ts";
 import { Tally } from "../domain/stats/tally.ts";
 import type { Answer } from "../evreg.ts";
-import type { Backlog } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { Store } from "../store/store.ts";
 import { checkQuery } from "./requests.ts";
@@ -39,7 +36,7 @@ export async function readStats(
   const toMs = floorTo(nowMs, stepMs) + stepMs;
   const fromMs = toMs - lengthMs;
   const starts = Array.from({ length: lengthMs / stepMs }, (_, index) => fromMs + index * stepMs);
-  const [unfinished, ofSteps, ofSubjects] = await Promise.all([
+  const [backlog, ofSteps, ofSubjects] = await Promise.all([
     store.queue.backlog(
       nowMs,
       Object.values(filter).some((value) => value !== undefined) ? filter : undefined,
@@ -64,7 +61,7 @@ export async function readStats(
     step_ms: stepMs,
     series: seriesOf(starts.map((startMs) => tallyOf(tallies, startMs))),
     totals: totals.figures(),
-    backlog: backlogOf(unfinished),
+    backlog,
   };
   if (by === undefined) return { data };
   const rows: Tallies = new Map();
@@ -138,11 +135,3 @@ function longPieces(fromMs: number, toMs: number): readonly StatsPiece[] {
 }
 
 const LONGEST_FIRST = STATS_SPANS.toReversed();
-
-function backlogOf(backlog: Backlog): StatsBacklog {
-  const shares = BACKLOG_CAUSES.map((cause) => {
-    const { deliveries, sinceMs } = backlog[cause];
-    return [cause, { deliveries, since: sinceMs === undefined ? null : toIso(sinceMs) }] as const;
-  });
-  return { ...Object.fromEntries(shares), is_whole: backlog.isWhole } as StatsBacklog;
-}

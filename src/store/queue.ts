@@ -1,5 +1,5 @@
 import type { Actor } from "../domain/audit.ts";
-import type { BacklogCause } from "../domain/stats/stats.ts";
+import type { BacklogCause, StatsBacklog } from "../domain/stats/stats.ts";
 import type {
   AttemptErrorCode,
   Delivery,
@@ -83,7 +83,7 @@ export interface DeliveryQueue {
    * Counts what is unfinished. Its cost is bounded, however much there is, and it delays no write.
    * @param selection whose deliveries count; by default all
    */
-  backlog(nowMs: number, selection?: BacklogOf): Promise<Backlog>;
+  backlog(nowMs: number, selection?: BacklogOf): Promise<StatsBacklog>;
 }
 
 export interface ClaimRequest {
@@ -326,29 +326,4 @@ export interface AttentionPage {
   readonly items: readonly Omit<Attention, "found">[];
   readonly total: number;
   readonly subscriptions: number;
-}
-
-/**
- * Unfinished deliveries, each in one part; those of deleted subscriptions in none.
- *
- * - `due`: to be sent now, with nothing else of their subscriptions under way.
- * - `busy`: to be sent now, with others of their subscriptions under way.
- * - `paced`: to be sent now, for subscriptions with a rate limit, or to be taken by consumers.
- * - `waiting`: to be sent later: they are not due yet, their subscription waits, or another one comes first.
- * - `blocked`: behind one that has used up its retries and blocks its subscription or key.
- * - `delivering`: leased.
- * - `held`: of paused subscriptions.
- */
-export type Backlog = Readonly<Record<BacklogCause, BacklogPart>> & {
-  /** Whether all were counted. Otherwise there are at least so many of each. */
-  readonly isWhole: boolean;
-};
-
-export interface BacklogPart {
-  readonly deliveries: number;
-  /**
-   * The time since which the first of them is due or, of `delivering`, leased; of `blocked`, when the first that blocks was
-   * made. `undefined` where there is no delivery, or no such time.
-   */
-  readonly sinceMs: number | undefined;
 }

@@ -39,7 +39,7 @@ const needing = (...items: readonly Omit<Attention, "found">[]): DoctorInput => 
   attention: { items, total: items.length, subscriptions: items.length },
 });
 
-const part = (deliveries: number) => ({ deliveries, sinceMs: undefined });
+const part = (deliveries: number) => ({ deliveries, since: null });
 const none = part(0);
 const WELL: DoctorInput = {
   tokens: [token()],
@@ -52,7 +52,7 @@ const WELL: DoctorInput = {
     blocked: none,
     delivering: none,
     held: none,
-    isWhole: true,
+    is_whole: true,
   },
   newestEvent: inHours(-1),
   damagedEvents: [],
@@ -64,7 +64,7 @@ const WELL: DoctorInput = {
 };
 
 const NO_ADMIN = [token({ scopes: ["read"] }), token({ expires_at: inHours(-1) })];
-const LATE = { ...WELL.backlog, due: { deliveries: 1, sinceMs: NOW - 600_000 }, paced: part(200_000) };
+const LATE = { ...WELL.backlog, due: { deliveries: 1, since: inHours(-1 / 6) }, paced: part(200_000) };
 
 describe("findings of the doctor", () => {
   it.each([

@@ -148,7 +148,12 @@ it("a long backlog is counted up to a limit, a part of each subscription's, and 
     );
   });
   const counted = async (max?: number) => {
-    const { due, waiting, held, isWhole } = await countBacklog(connection.read, now, undefined, max);
+    const {
+      due,
+      waiting,
+      held,
+      is_whole: isWhole,
+    } = await countBacklog(connection.read, now, undefined, max);
     return { due: due.deliveries, waiting: waiting.deliveries, held: held.deliveries, isWhole };
   };
   expect(await counted()).toEqual({ due: 4_500, waiting: 4_500, held: 1_000, isWhole: true });

@@ -54,6 +54,17 @@ export interface ActionFigures extends ValueOf<Answers["ActionFigures"]> {}
 
 export interface SubscriptionFigures extends ValueOf<Answers["SubscriptionFigures"]> {}
 
+/**
+ * Why deliveries are unfinished: each for one of these, and those of deleted subscriptions for none.
+ *
+ * - `due`: to be sent now, with nothing else of their subscriptions under way.
+ * - `busy`: to be sent now, with others of their subscriptions under way.
+ * - `paced`: to be sent now, for subscriptions with a rate limit, or to be taken by consumers.
+ * - `waiting`: to be sent later: they are not due yet, their subscription waits, or another one comes first.
+ * - `blocked`: behind one that has used up its retries and blocks its subscription or key.
+ * - `delivering`: leased.
+ * - `held`: of paused subscriptions.
+ */
 export const BACKLOG_CAUSES = ["due", "busy", "paced", "waiting", "blocked", "delivering", "held"] as const;
 export type BacklogCause = (typeof BACKLOG_CAUSES)[number];
 
@@ -62,7 +73,7 @@ export interface BacklogShare extends ValueOf<Answers["BacklogShare"]> {}
 
 /** What is unfinished now. */
 export type StatsBacklog = Readonly<Record<BacklogCause, BacklogShare>> & {
-  /** `false` when there is more than was counted. */
+  /** Whether all were counted. Otherwise there are at least so many of each. */
   readonly is_whole: boolean;
 };
 

@@ -180,6 +180,6 @@ function offerOf(
 }
 
 /** Answers the earlier of two times, where `undefined` is no time at all. */
-export function earliestOf(one: number | undefined, other: number | undefined): number | undefined {
+function earliestOf(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }

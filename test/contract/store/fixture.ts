@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Delivery } from "../../../src/domain/delivery.ts";
-import { BACKLOG_CAUSES } from "../../../src/domain/stats/stats.ts";
+import { BACKLOG_CAUSES, type StatsBacklog } from "../../../src/domain/stats/stats.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import { omitUndefined } from "../../../src/service/requests.ts";
 import type { SubscriptionPatch, SubscriptionRecord } from "../../../src/store/catalog.ts";
@@ -9,7 +9,6 @@ import type { EventRecord, EventSelection, RecordOutcome } from "../../../src/st
 import type {
   AttemptEnding,
   AttemptResult,
-  Backlog,
   BacklogOf,
   Claim,
   ClaimAnswer,
@@ -192,7 +191,7 @@ export async function agreedBacklog(
   queue: Pick<DeliveryQueue, "backlog" | "list">,
   nowMs: number,
   of: BacklogOf = {},
-): Promise<Backlog> {
+): Promise<StatsBacklog> {
   const counted = await queue.backlog(nowMs, of);
   const { applications, subscription, action } = of;
   const selection = omitUndefined<DeliverySelection>({ applications, subscription, action, limit: 500 });

@@ -379,8 +379,8 @@ export class Story {
         return [
           causes.filter(({ deliveries }) => deliveries > 0),
           Array.from(wanted, ([, cause, count, since]) => {
-            const sinceMs = since === undefined ? {} : { sinceMs: this.#nowMs + msOf(since) };
-            return expect.objectContaining({ cause, deliveries: Number(count), ...sinceMs }) as unknown;
+            const from = since === undefined ? {} : { since: iso(this.#nowMs + msOf(since)) };
+            return expect.objectContaining({ cause, deliveries: Number(count), ...from }) as unknown;
           }),
         ];
       }

@@ -1,8 +1,7 @@
-import type { BacklogCause } from "../../../domain/stats/stats.ts";
-import type { Backlog, BacklogOf, BacklogPart } from "../../queue.ts";
-import { earliestOf } from "../../rules/fair-share.ts";
+import { BACKLOG_CAUSES, type BacklogCause, type StatsBacklog } from "../../../domain/stats/stats.ts";
+import type { BacklogOf } from "../../queue.ts";
 import { matchOf } from "../catalog/matching.ts";
-import type { Sql, SqlValue } from "../sql.ts";
+import { isoOrNull, type Sql, type SqlValue } from "../sql.ts";
 import {
   BEHIND_OF,
   DELIVERY_STATE,
@@ -69,30 +68,14 @@ async function loadReceivers(
   );
 }
 
-type BacklogParts = Record<BacklogCause, BacklogPart>;
-
-function noParts(): BacklogParts {
-  const none = { deliveries: 0, sinceMs: undefined };
-  return { due: none, busy: none, paced: none, waiting: none, blocked: none, delivering: none, held: none };
-}
-
-function add(parts: BacklogParts, cause: BacklogCause, deliveries: number, sinceMs: number | null): void {
-  const part = parts[cause];
-  parts[cause] = {
-    // After the clock was set back, more may be leased than are due.
-    deliveries: part.deliveries + Math.max(0, deliveries),
-    sinceMs: earliestOf(part.sinceMs, sinceMs ?? undefined),
-  };
-}
-
 /** Each subscription's deliveries are counted in the indexes of what is due and of keys, up to about `max` of all. */
 export async function countBacklog(
   sql: Sql,
   nowMs: number,
   selection?: BacklogOf,
   max = MAX_COUNTED,
-): Promise<Backlog> {
-  const parts = noParts();
+): Promise<StatsBacklog> {
+  const shares: Share[] = [];
   let remaining = max;
   let isWhole = true;
   const receivers = await loadReceivers(sql, nowMs, selection);
@@ -102,23 +85,33 @@ export async function countBacklog(
     const counted = await countOf(sql, receiver, nowMs, limit);
     remaining -= counted.pending + counted.behind;
     isWhole &&= counted.pending < limit && counted.behind < limit;
-    addCounted(parts, receiver, counted);
+    shares.push(...sharesOf(receiver, counted));
   }
-  return { ...parts, isWhole };
+  const parts = BACKLOG_CAUSES.map((cause) => {
+    const own = shares.filter((share) => share[0] === cause);
+    // After the clock was set back, more may be leased than are due.
+    const deliveries = own.reduce((sum, share) => sum + Math.max(0, share[1]), 0);
+    const [firstMs = null] = own.flatMap((share) => share[2] ?? []).toSorted((one, other) => one - other);
+    return [cause, { deliveries, since: isoOrNull(firstMs) }];
+  });
+  return { ...Object.fromEntries(parts), is_whole: isWhole } as StatsBacklog;
 }
 
-function addCounted(parts: BacklogParts, receiver: Receiver, counted: CountedDeliveries): void {
+type Share = readonly [cause: BacklogCause, deliveries: number, sinceMs: number | null];
+
+function sharesOf(receiver: Receiver, counted: CountedDeliveries): readonly Share[] {
   const { isActive, isWaiting, nowCause, leased } = receiver;
   const { pending, now, nowSinceMs, behind, blocked, blockedSinceMs } = counted;
   // What is leased is among what is due.
   const leasedNow = isWaiting ? 0 : leased;
   const later = pending - now - (leased - leasedNow);
-  const isBlocked = isActive && blocked > 0;
-  add(parts, "delivering", leased, receiver.leasedSinceMs);
-  add(parts, nowCause, now - leasedNow, nowSinceMs);
-  add(parts, isActive ? "waiting" : "held", later, null);
-  add(parts, isActive ? "waiting" : "held", behind - (isBlocked ? blocked : 0), null);
-  if (isBlocked) add(parts, "blocked", blocked, blockedSinceMs);
+  return [
+    ["delivering", leased, receiver.leasedSinceMs],
+    [nowCause, now - leasedNow, nowSinceMs],
+    [isActive ? "waiting" : "held", later, null],
+    [isActive ? "waiting" : "held", behind - blocked, null],
+    ["blocked", blocked, blockedSinceMs],
+  ];
 }
 
 /** The deliveries of a subscription, up to a limit of each. */
@@ -137,7 +130,7 @@ interface CountedDeliveries {
 /** SQL of what is behind the deliveries that the subscription `?1` blocks for. */
 const BLOCKED = `FROM subscription AS s CROSS JOIN ${FAILING} CROSS JOIN delivery AS b INDEXED BY delivery_key
   ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
-  WHERE s.rowid = ?1 AND ${BLOCKS} AND ${IS_EXHAUSTED}`;
+  WHERE s.rowid = ?1 AND s.active = 1 AND ${BLOCKS} AND ${IS_EXHAUSTED}`;
 
 async function countOf(
   sql: Sql,
@@ -204,10 +197,8 @@ export async function countUnfinished(
 }
 
 export async function countPending(sql: Sql, subscription: number): Promise<number> {
-  const { deliveries } = await countUnfinished(sql, subscription, Number.MAX_SAFE_INTEGER);
-  const leased = await sql.value<number>(
-    "SELECT count(*) FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE d.subscription_id = ?",
+  return await sql.value(
+    `SELECT (SELECT count(*) ${PENDING_OF} AND NOT ${LEASE_OF("d")}) + (SELECT count(*) ${BEHIND_OF})`,
     subscription,
   );
-  return deliveries - leased;
 }
