@@ -30,25 +30,32 @@ export async function recordServiceEvents(
   if (failed.length + blocked.length + deactivated.length === 0) return;
   const subscribed = await loadSubscribedActions(work);
   if (subscribed.size === 0) return;
-  const failures = await loadDeliveries(work, failed);
-  const blockers = await loadDeliveries(work, blocked);
-  const reasons = new Map(deactivated.map(({ subscriptionId, reason }) => [subscriptionId, reason]));
-  const subscriptions = await loadSubscriptions(work, [...reasons.keys()]);
+  const events: EventCandidate[] = [];
+  const report = <N extends ServiceEventName>(name: N, payload: ServiceEventPayloads[N]): void => {
+    const action = subscribed.get(name);
+    if (action === undefined || isReservedName(payload.action)) return;
+    const bytes = Buffer.from(JSON.stringify(payload));
+    events.push({ ...action, payload: bytes, idempotencyKey: null, nowMs });
+  };
   const now = toIso(nowMs);
-  const all: readonly ServiceEvent[] = [
-    ...failures.map((row): ServiceEvent => {
-      return { name: "evreg.delivery.failed", payload: { ...row, failed_at: now } };
-    }),
-    ...blockers.map((row): ServiceEvent => {
-      return { name: "evreg.subscription.blocked", payload: { ...row, blocked_at: now } };
-    }),
-    ...subscriptions.map((row): ServiceEvent => {
-      const payload = { ...row, reason: reasons.get(row.subscription_id)! };
-      return { name: "evreg.subscription.deactivated", payload: { ...payload, deactivated_at: now } };
-    }),
-  ];
-  const events = all.filter(({ name, payload }) => subscribed.has(name) && !isReservedName(payload.action));
-  if (events.length > 0) await recordAll(work, events, subscribed, nowMs);
+  for (const row of await loadDeliveries(work, failed)) {
+    report("evreg.delivery.failed", { ...row, failed_at: now });
+  }
+  for (const row of await loadDeliveries(work, blocked)) {
+    report("evreg.subscription.blocked", { ...row, blocked_at: now });
+  }
+  const reasons = new Map(deactivated.map(({ subscriptionId, reason }) => [subscriptionId, reason]));
+  for (const row of await loadSubscriptions(work, [...reasons.keys()])) {
+    const reason = reasons.get(row.subscription_id)!;
+    report("evreg.subscription.deactivated", { ...row, reason, deactivated_at: now });
+  }
+  if (events.length === 0) return;
+  // They are recorded like published ones, as an atomic batch: all of them go in.
+  const { outcomes } = await recordEvents(work, [{ atomic: true, events }]);
+  const deliveries = outcomes
+    .flat()
+    .reduce((sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0), 0);
+  work.changes.push({ serviceEvents: { events: events.length, deliveries } });
 }
 
 /** What is reported of a delivery, and of its subscription with the action of its event: its own may be a pattern. */
@@ -99,28 +106,6 @@ async function loadSubscribedActions(sql: Sql): Promise<SubscribedActions> {
   );
   return new Map(actions.map(({ name, ...action }) => [name, action]));
 }
-
-/** Records them like published events, as an atomic batch: all of them go in. */
-async function recordAll(
-  work: Work,
-  events: readonly ServiceEvent[],
-  subscribed: SubscribedActions,
-  nowMs: number,
-): Promise<void> {
-  const candidates = events.map(({ name, payload }): EventCandidate => {
-    const bytes = Buffer.from(JSON.stringify(payload));
-    return { ...subscribed.get(name)!, payload: bytes, idempotencyKey: null, nowMs };
-  });
-  const { outcomes } = await recordEvents(work, [{ atomic: true, events: candidates }]);
-  const deliveries = outcomes
-    .flat()
-    .reduce((sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0), 0);
-  work.changes.push({ serviceEvents: { events: events.length, deliveries } });
-}
-
-type ServiceEvent = {
-  readonly [N in ServiceEventName]: { readonly name: N; readonly payload: ServiceEventPayloads[N] };
-}[ServiceEventName];
 
 /** The path and query of an address may be secret. */
 function hostOf(handler: string): string {
