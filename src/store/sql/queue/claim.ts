@@ -3,7 +3,7 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
-import type { ClaimQuota, ClaimRequest, ConsumerRequest, PullConsumer, TierLimit } from "../../queue.ts";
+import type { ClaimQuota, ClaimRequest, ConsumerRequest, TierLimit } from "../../queue.ts";
 import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
 import type { EventCandidate } from "../../rules/recording.ts";
 import { firstWithin, type Work } from "../operation.ts";
@@ -23,10 +23,16 @@ export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimRep
     return work.owns(id) ? (known.get(id) ?? defaultQuota) : { leased: 0, capacity: 0, tier: 0 };
   };
   const { rows, ...due } = await selectDue(work, { ...call, mode: "push", quotaOf });
-  const claimId = await lease(work, rows, nowMs, leaseMs);
-  return { ...due, rows: await claimedRows(work, rows, () => claimId) };
+  return { ...due, rows: await claimedRows(work, await lease(work, rows, nowMs, leaseMs)) };
 }
 
+/** The time of the last claim is stored this often at most. */
+const NOTED_EVERY_MS = 60_000;
+
+/**
+ * Leases deliveries to consumers. Each consumer has a lease of its own length, and an id of its own: with that of another it
+ * could finish the other's deliveries.
+ */
 export async function claimForConsumers(work: Work, call: ConsumerRequest): Promise<ClaimReply> {
   const { nowMs, maxClaims, maxPayloadBytes } = call;
   const consumers = new Map(call.consumers);
@@ -36,11 +42,18 @@ export async function claimForConsumers(work: Work, call: ConsumerRequest): Prom
   };
   const tiers = [{ maxClaims, isNewestFirst: false }];
   const { rows, ...due } = await selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
-  const claimIds = await leaseForConsumers(work, rows, consumers, nowMs);
-  return {
-    ...due,
-    rows: await claimedRows(work, rows, ({ subscriptionId }) => claimIds.get(subscriptionId)!),
-  };
+  const leased: LeasedRow[] = [];
+  for (const [id, own] of Map.groupBy(rows, ({ subscriptionId }) => subscriptionId)) {
+    const { leaseMs, consumer } = consumers.get(id)!;
+    leased.push(...(await lease(work, own, nowMs, leaseMs, consumer)));
+  }
+  await work.run(
+    `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN list(?1: id bigint)
+      AND coalesce(last_claim_ms, 0) NOT BETWEEN ?2 - ${NOTED_EVERY_MS} + 1 AND ?2`,
+    [...consumers.keys()],
+    nowMs,
+  );
+  return { ...due, rows: await claimedRows(work, leased) };
 }
 
 /** So many bytes of payloads may be leased by a transaction that stores results. */
@@ -69,10 +82,10 @@ export async function claimNext(
   if (first === undefined) return next;
   const keys = wanted.map(({ key }) => key);
   const due = withinBytes(await loadSendable(work, OF_KEYS, keys, nowMs), MAX_NEXT_BYTES);
-  const claimId = await lease(work, due, nowMs, first.leaseMs);
+  const leased = await lease(work, due, nowMs, first.leaseMs);
   const results = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
   const subscriptions = new Map<number, string>();
-  for (const row of await claimedRows(work, due, () => claimId)) {
+  for (const row of await claimedRows(work, leased)) {
     const { subscriptionId: id } = row;
     const own = subscriptions.get(id) ?? (await findSendable(work, id));
     subscriptions.set(id, own);
@@ -136,24 +149,19 @@ async function selectDue(sql: Sql, query: DueQuery): Promise<DueDeliveries> {
   };
 }
 
-async function claimedRows(
-  work: Work,
-  rows: readonly DueRow[],
-  claimIdOf: (row: DueRow) => number,
-): Promise<readonly ClaimedRow[]> {
+async function claimedRows(work: Work, rows: readonly LeasedRow[]): Promise<readonly ClaimedRow[]> {
   const places = new Map<number, number>();
   for (const [eventId, payload] of await readPayloads(work, rows)) {
     if (payload !== null) places.set(eventId, work.payloads.push(payload) - 1);
   }
-  return rows.map((row) => claimedRow(row, claimIdOf(row), places.get(row.eventId) ?? null));
+  return rows.map((row) => claimedRow(row, places.get(row.eventId) ?? null));
 }
 
 function claimedRow(
-  { payloadBytes: _bytes, actionId: _action, checksum: _checksum, ...row }: DueRow,
-  claimId: number,
+  { payloadBytes: _bytes, actionId: _action, checksum: _checksum, ...row }: LeasedRow,
   payload: number | null,
 ): ClaimedRow {
-  return { ...row, claimId, payload };
+  return { ...row, payload };
 }
 
 /** Reads the active subscriptions with capacity and pending deliveries; others cost nothing. */
@@ -194,7 +202,8 @@ async function loadWaiting(
   return JSON.parse(rows) as WaitingDelivery[][];
 }
 
-type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
+type LeasedRow = Omit<ClaimedRow, "payload"> & PayloadRequest;
+type DueRow = Omit<LeasedRow, "claimId">;
 
 /** SQL of a `ClaimedSubscriptionRow`. */
 const SUBSCRIPTION_ROW = `s.rowid AS subscriptionId, s.application, s.subscription AS name, s.handler, s.max_retries AS maxRetries,
@@ -222,17 +231,17 @@ function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow
 /**
  * Leases deliveries.
  * @param consumer who takes them, of pull subscriptions; `null` for those that evreg sends
- * @returns the id of the claim
+ * @returns them with the id of the claim
  */
 async function lease(
   sql: Sql,
-  deliveries: readonly Pick<DueRow, "deliveryId">[],
+  deliveries: readonly DueRow[],
   nowMs: number,
   leaseMs: number,
   consumer: string | null = null,
-): Promise<number> {
+): Promise<readonly LeasedRow[]> {
+  if (deliveries.length === 0) return [];
   const claimId = randomInt(1, CLAIM_IDS);
-  if (deliveries.length === 0) return claimId;
   await sql.run(
     `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms, consumer)
       SELECT id, ?2, ?3, ?4, ?5 FROM list(?1: id bigint) AS due`,
@@ -242,35 +251,7 @@ async function lease(
     nowMs + leaseMs,
     consumer,
   );
-  return claimId;
-}
-
-/** The time of the last claim is stored this often at most. */
-const NOTED_EVERY_MS = 60_000;
-
-/**
- * Leases deliveries to consumers. Each consumer has a lease of its own length, and an id of its own: with that of another it
- * could finish the other's deliveries.
- * @returns the ids by subscription
- */
-async function leaseForConsumers(
-  sql: Sql,
-  rows: readonly DueRow[],
-  consumers: ReadonlyMap<number, PullConsumer>,
-  nowMs: number,
-): Promise<ReadonlyMap<number, number>> {
-  const claimIds = new Map<number, number>();
-  for (const [id, own] of Map.groupBy(rows, ({ subscriptionId }) => subscriptionId)) {
-    const { leaseMs, consumer } = consumers.get(id)!;
-    claimIds.set(id, await lease(sql, own, nowMs, leaseMs, consumer));
-  }
-  await sql.run(
-    `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN list(?1: id bigint)
-      AND coalesce(last_claim_ms, 0) NOT BETWEEN ?2 - ${NOTED_EVERY_MS} + 1 AND ?2`,
-    [...consumers.keys()],
-    nowMs,
-  );
-  return claimIds;
+  return deliveries.map((row) => Object.assign(row, { claimId }));
 }
 
 /** Reads a subscription that was not deleted, as a claim would have it, in a list as JSON. */
@@ -317,14 +298,14 @@ export async function recordAndClaim(
   }
   if (wanted.length === 0) return outcomes;
   const due = await loadSendable(work, OF_EVENTS, wanted, nowMs);
-  const claimId = await lease(work, due, nowMs, leaseMs);
+  const leased = await lease(work, due, nowMs, leaseMs);
   const subscriptions = await readSubscriptions(work, new Set(due.map((row) => row.subscriptionId)));
-  const byEvent = Map.groupBy(due, ({ eventId }) => eventId);
+  const byEvent = Map.groupBy(leased, ({ eventId }) => eventId);
   return outcomes.map((ofCall) =>
     ofCall.map((outcome) => {
       const own = outcome.kind === "recorded" ? byEvent.get(outcome.rowid) : undefined;
       if (own === undefined) return outcome;
-      return { ...outcome, leases: { rows: own.map((row) => claimedRow(row, claimId, 0)), subscriptions } };
+      return { ...outcome, leases: { rows: own.map((row) => claimedRow(row, 0)), subscriptions } };
     }),
   );
 }
