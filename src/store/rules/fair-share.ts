@@ -15,7 +15,7 @@ interface Picked {
   readonly cutTiers: ReadonlySet<number>;
 }
 
-interface DueDelivery extends Pick<TierLimit, "isNewestFirst"> {
+interface DueDelivery {
   readonly id: number;
   readonly dueMs: number;
   readonly tier: number;
@@ -58,10 +58,10 @@ export async function selectFairly(
   const offers: Offer[] = [];
   for (const [tier, limit] of tiers.entries()) {
     const own = claimables.filter((claimable) => claimable.tier === tier);
-    offers.push(...(await candidatesFor(loadWaiting, own, limit, nowMs)));
+    offers.push(...(await candidatesFor(loadWaiting, own, limit.maxClaims, nowMs)));
   }
   const candidates = offers.flatMap((offer) => offer.candidates);
-  if (offers.length > 1) candidates.sort(byTurn);
+  if (offers.length > 1) candidates.sort(byTurn(tiers));
   const remaining = tiers.map(({ maxClaims }) => maxClaims);
   const cutTiers = new Set(offers.flatMap(({ hasMore, claimable }) => (hasMore ? [claimable.tier] : [])));
   const chosen: DueDelivery[] = [];
@@ -82,18 +82,21 @@ export async function selectFairly(
   return { chosen, nextDueAtMs, cutTiers };
 }
 
-function byTurn(a: DueDelivery, b: DueDelivery): number {
-  if (a.rank !== b.rank) return a.rank - b.rank;
-  if (a.isNewestFirst !== b.isNewestFirst) return a.isNewestFirst ? -1 : 1;
-  const order = a.dueMs - b.dueMs || a.id - b.id;
-  return a.isNewestFirst ? -order : order;
+function byTurn(tiers: readonly TierLimit[]): (a: DueDelivery, b: DueDelivery) => number {
+  const newestFirst = tiers.map(({ isNewestFirst }) => isNewestFirst);
+  return (a, b) => {
+    if (a.rank !== b.rank) return a.rank - b.rank;
+    if (newestFirst[a.tier] !== newestFirst[b.tier]) return newestFirst[a.tier] ? -1 : 1;
+    const order = a.dueMs - b.dueMs || a.id - b.id;
+    return newestFirst[a.tier] ? -order : order;
+  };
 }
 
 /** Takes a fair share of the limit from each, and what some do not use from those that have more. */
 async function candidatesFor(
   loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
-  { maxClaims, isNewestFirst }: TierLimit,
+  maxClaims: number,
   nowMs: number,
 ): Promise<Offer[]> {
   const complete: Offer[] = [];
@@ -101,7 +104,7 @@ async function candidatesFor(
   let missing = maxClaims;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
-    const offers = await offersAt(loadWaiting, open, level, isNewestFirst, nowMs);
+    const offers = await offersAt(loadWaiting, open, level, nowMs);
     const onward = offers.filter(({ hasMore }) => hasMore);
     if (round === MAX_ROUNDS || onward.length === offers.length) return [...complete, ...offers];
     for (const offer of offers) {
@@ -139,7 +142,6 @@ async function offersAt(
   loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
   level: number,
-  isNewestFirst: boolean,
   nowMs: number,
 ): Promise<Offer[]> {
   // One statement reads the same number of rows for all, so those with about the same need are read together.
@@ -149,7 +151,7 @@ async function offersAt(
     const most = group.reduce((max, one) => Math.max(max, shareAt(one, level)), 0);
     const waiting = await loadWaiting(group, most + 1);
     for (const [index, one] of group.entries()) {
-      offers.push(offerOf(one, waiting[index]!, shareAt(one, level), isNewestFirst, nowMs));
+      offers.push(offerOf(one, waiting[index]!, shareAt(one, level), nowMs));
     }
   }
   return offers;
@@ -159,7 +161,6 @@ function offerOf(
   claimable: Claimable,
   waiting: readonly WaitingDelivery[],
   share: number,
-  isNewestFirst: boolean,
   nowMs: number,
 ): Offer {
   const { tier, leased, capacity, waitEndMs } = claimable;
@@ -174,7 +175,7 @@ function offerOf(
       return { claimable, candidates, nextDueAtMs: undefined, hasMore: share < capacity };
     }
     const rank = leased + candidates.length + 1;
-    candidates.push({ id, dueMs, tier, isNewestFirst, rank });
+    candidates.push({ id, dueMs, tier, rank });
   }
   return { claimable, candidates, nextDueAtMs: undefined, hasMore: false };
 }
