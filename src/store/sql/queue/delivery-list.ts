@@ -28,11 +28,9 @@ interface Extent {
   readonly lookedAt: number;
   /** Where no more than so many are unfinished, they are gathered and sorted, some 0.1 µs for each. */
   readonly gathered: number;
-  /** The same, once the newest candidates were looked at and were not enough. */
-  readonly gatheredBehind: number;
 }
 
-const EXTENT: Extent = { lookedAt: 8_000, gathered: 20_000, gatheredBehind: 200_000 };
+const EXTENT: Extent = { lookedAt: 8_000, gathered: 20_000 };
 /** Up to so many subscriptions are walked side by side through their index; for more, all deliveries are. */
 const MAX_WALKED = 100;
 
@@ -63,9 +61,8 @@ export async function listDeliveries(
   if (range === undefined) return NONE;
 
   const source = await sourceOf(sql, query, status, filter, extent);
-  const { each, values } = joined(source, "AND delivery.rowid BETWEEN ? AND ?", range.low, range.high);
-  const candidates = `(${each} ORDER BY 1 DESC LIMIT ?) AS page`;
-  const bound = [...values, extent.lookedAt];
+  const candidates = `(${source.text} ORDER BY 1 DESC LIMIT ?) AS page`;
+  const bound = [range.low, range.high, ...source.values, extent.lookedAt];
   const rows = await sql.rows<DeliveryRow>(
     `${SELECT_DELIVERY} FROM ${candidates} CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
       WHERE ${["TRUE", ...filter.conditions].join(" AND ")} ${walkedBy("page.id DESC")} LIMIT ?`,
@@ -156,77 +153,76 @@ async function selectSubscriptions(
   );
 }
 
-/** A query of the rowids of deliveries, which goes on with `AND` and a condition on `delivery.rowid`. */
-interface RowidQuery {
-  readonly each: string;
+/** SQL that leads to candidates: the rowids of deliveries, of those from `?1` to `?2`, with its other values. */
+interface CandidateSource {
+  readonly text: string;
   readonly values: readonly SqlValue[];
 }
 
-/** Queries that lead to candidates; their rows are merged. */
-type CandidateSource = readonly RowidQuery[];
+function rowids(from: string, condition = "TRUE"): string {
+  return `SELECT delivery.rowid AS id FROM ${from} WHERE delivery.rowid BETWEEN ?1 AND ?2 AND ${condition}`;
+}
 
-const ALL: CandidateSource = [{ each: "SELECT delivery.rowid AS id FROM delivery WHERE TRUE", values: [] }];
-const OF_EVENT =
-  "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_event WHERE delivery.event_id = ?";
-const OF_SUBSCRIPTION =
-  "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_subscription WHERE delivery.subscription_id = ?";
+const OF_EVENT = rowids("delivery INDEXED BY delivery_event", "delivery.event_id = ?");
+const OF_SUBSCRIPTION = rowids("delivery INDEXED BY delivery_subscription", "delivery.subscription_id = ?");
 /** Statuses that are rare, each with an index of its own. */
 const RARE: Partial<Record<DeliveryStatus, string>> = {
-  delivering:
-    "SELECT delivery.rowid AS id FROM lease CROSS JOIN delivery ON delivery.rowid = lease.delivery_id WHERE TRUE",
-  failed: `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_failed WHERE delivery.state = ${DELIVERY_STATE.failed}`,
-  filtered: `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE delivery.state = ${DELIVERY_STATE.filtered}`,
+  delivering: rowids("lease CROSS JOIN delivery ON delivery.rowid = lease.delivery_id"),
+  failed: rowids("delivery INDEXED BY delivery_failed", `delivery.state = ${DELIVERY_STATE.failed}`),
+  filtered: rowids("delivery INDEXED BY delivery_filtered", `delivery.state = ${DELIVERY_STATE.filtered}`),
 };
-/** SQL of what is pending of subscriptions, and of what is behind others of its key. Neither is in the order of the list. */
-const PENDING = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_due
-  WHERE delivery.subscription_id IN list(?: id bigint) AND delivery.due_ms IS NOT NULL`;
+// What is pending of subscriptions, and what is behind others of its key. Neither is in the order of the list.
+const OF_SUBSCRIPTIONS = "delivery.subscription_id IN list(?: id bigint)";
+const PENDING = rowids(
+  "delivery INDEXED BY delivery_due",
+  `${OF_SUBSCRIPTIONS} AND delivery.due_ms IS NOT NULL`,
+);
 /** Goes on with `PENDING`: what is to be sent after a time, or waits with its subscription. Most may be due. */
 const LATER = `AND (delivery.due_ms > ? OR delivery.subscription_id IN (SELECT s.rowid FROM subscription AS s WHERE ${WAIT_END} > ?))`;
-const PENDING_AGAIN = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_waiting_event
-  WHERE delivery.subscription_id IN list(?: id bigint) AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL`;
-const BEHIND = `SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_key
-  WHERE delivery.subscription_id IN list(?: id bigint) AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
-    AND delivery.state = ${DELIVERY_STATE.behind}`;
+const PENDING_AGAIN = rowids(
+  "delivery INDEXED BY delivery_waiting_event",
+  `${OF_SUBSCRIPTIONS} AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL`,
+);
+const BEHIND = rowids(
+  "delivery INDEXED BY delivery_key",
+  `${OF_SUBSCRIPTIONS} AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
+    AND delivery.state = ${DELIVERY_STATE.behind}`,
+);
 
 async function sourceOf(
   sql: Sql,
-  { event, cause, after }: DeliverySelection,
+  { event, cause }: DeliverySelection,
   status: DeliveryStatus | undefined,
   { subscriptions }: Filter,
-  { gathered, gatheredBehind }: Extent,
+  { gathered }: Extent,
 ): Promise<CandidateSource> {
-  if (event !== undefined) return [{ each: OF_EVENT, values: [event] }];
+  if (event !== undefined) return { text: OF_EVENT, values: [event] };
   const rare = status && RARE[status];
-  if (rare !== undefined) return [{ each: rare, values: [] }];
+  if (rare !== undefined) return { text: rare, values: [] };
   if (cause !== undefined || (status !== undefined && status !== "delivered")) {
     // Where no subscriptions are selected, the status is `pending` or `waiting`, which only deliveries of active ones have.
     const ids = subscriptions ?? (await activeReceivers(sql, 0)).map(({ id }) => id);
-    const pending =
-      cause?.name === "waiting"
-        ? { each: `${PENDING} ${LATER}`, values: [ids, cause.nowMs, cause.nowMs] }
-        : { each: status === "waiting" ? PENDING_AGAIN : PENDING, values: [ids] };
-    const unfinished = [pending, { each: BEHIND, values: [ids] }];
-    if (await isWithin(sql, unfinished, after === undefined ? gathered : gatheredBehind)) return unfinished;
+    const isLater = cause?.name === "waiting";
+    const pending = isLater ? `${PENDING} ${LATER}` : status === "waiting" ? PENDING_AGAIN : PENDING;
+    const unfinished = {
+      text: `${pending} UNION ALL ${BEHIND}`,
+      values: isLater ? [ids, cause.nowMs, cause.nowMs, ids] : [ids, ids],
+    };
+    if (await isWithin(sql, unfinished, gathered)) return unfinished;
   }
   const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;
-  return isFew ? subscriptions.map((id) => ({ each: OF_SUBSCRIPTION, values: [id] })) : ALL;
+  if (!isFew) return { text: rowids("delivery"), values: [] };
+  return { text: subscriptions.map(() => OF_SUBSCRIPTION).join(" UNION ALL "), values: subscriptions };
 }
 
 /** Whether a source leads to no more candidates than that. */
-async function isWithin(sql: Sql, source: CandidateSource, most: number): Promise<boolean> {
-  const { each, values } = joined(source, "");
-  return (
-    (await sql.value<number>(
-      `SELECT count(*) FROM (SELECT 1 FROM (${each}) AS each LIMIT ?) AS few`,
-      ...values,
-      most + 1,
-    )) <= most
+async function isWithin(sql: Sql, { text, values }: CandidateSource, most: number): Promise<boolean> {
+  const few = await sql.value<number>(
+    `SELECT count(*) FROM (SELECT 1 FROM (${text}) AS each LIMIT ?) AS few`,
+    1,
+    Number.MAX_SAFE_INTEGER,
+    ...values,
+    most + 1,
   );
-}
-
-function joined(source: CandidateSource, condition: string, ...bound: readonly SqlValue[]): RowidQuery {
-  return {
-    each: source.map(({ each }) => `${each} ${condition}`).join(" UNION ALL "),
-    values: source.flatMap(({ values }) => [...values, ...bound]),
-  };
+  return few <= most;
 }
