@@ -7,7 +7,7 @@ import type { WriteConnection } from "../../src/store/libsql/connection.ts";
 /** A connection to a data file of today's form, made where there is none, with nothing around it. */
 export async function openFile(file: string): Promise<WriteConnection> {
   if (!existsSync(file)) writeFileSync(file, "", { mode: 0o600 });
-  return (await openDataFile(file)).connection;
+  return await openDataFile(file, undefined, []);
 }
 
 export interface CrashedFiles {

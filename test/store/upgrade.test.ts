@@ -286,7 +286,9 @@ describe.skipIf(small === undefined)(
         onDisk,
         "INSERT INTO event (action_id, revision, timestamped_ms, payload) VALUES (1, 1, 1, randomblob(16000000))",
       );
-      await expect(openDataFile(onDisk)).rejects.toThrow("the disk is full. Nothing was changed.");
+      await expect(openDataFile(onDisk, undefined, [])).rejects.toThrow(
+        "the disk is full. Nothing was changed.",
+      );
       expect(readdirSync(folder)).toEqual(["evreg.db"]);
     });
   },

@@ -41,10 +41,10 @@ const operations = { ...OPERATIONS, file: FILE_OPERATIONS };
 async function prepare(
   connection: WriteConnection,
   { nowMs, path }: WriterSetup,
-  opened: readonly Notice[],
+  notices: Notice[],
 ): Promise<OpenReport<ReaderSetup>> {
   const prepared = await prepareData((step) => connection.write(step), nowMs, "the data file");
-  const notices = [...opened, ...prepared.notices];
+  notices.push(...prepared.notices);
   // The file's lock proves that nobody works on its leases.
   const deliveries = await connection.write((work) => releaseLeases(work, nowMs, ALL));
   if (deliveries > 0) {
@@ -65,7 +65,8 @@ new StoreWorker({
   operations,
   tasks: FILE_TASKS,
   async openToWrite(setup: WriterSetup) {
-    const { connection, notices } = await openDataFile(setup.path, setup.encryption);
+    const notices: Notice[] = [];
+    const connection = await openDataFile(setup.path, setup.encryption, notices);
     return { connection, report: await prepare(connection, setup, notices) };
   },
   openToRead: (setup: ReaderSetup) => ReadConnection.open(setup),

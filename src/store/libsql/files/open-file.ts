@@ -3,7 +3,7 @@ import { messageOf } from "../../../domain/error.ts";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { WHOLE_KEY } from "../../../domain/order-key.ts";
 import { withFile } from "../../../runtime/files.ts";
-import { type EncryptionKeys, type Vaults, vaultsFor } from "../../secret-cipher.ts";
+import { type EncryptionKeys, type Vault, type Vaults, vaultsFor } from "../../secret-cipher.ts";
 import { sealSecrets } from "../../sql/catalog/credentials.ts";
 import type { Notice } from "../../sql/operation.ts";
 import { DELIVERY_STATE, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
@@ -15,53 +15,53 @@ import { passDropped, renewDataIdentity } from "./id-reservation.ts";
 import { forEachPayload, KEPT_AS, type OlderForm, OLDER_FORMS, SHORTENED_FORM } from "./older-forms.ts";
 import { createTables, FORM, markForm, mustBeAsMade, readForm } from "./schema.ts";
 
-interface OpenedFile {
-  readonly connection: WriteConnection;
-  readonly notices: readonly Notice[];
-}
-
 /**
  * Opens a data file in today's form, its secrets encrypted with the key: makes the tables of an empty one, and writes it anew
  * where it has an older form.
+ * @param notices gets what the log is to say of that
  */
-export async function openDataFile(path: string, encryption?: EncryptionKeys): Promise<OpenedFile> {
-  const open = (): WriteConnection =>
-    WriteConnection.open(path, (sql) => admitFile(sql, path, encryption), encryption?.key);
+export async function openDataFile(
+  path: string,
+  encryption: EncryptionKeys | undefined,
+  notices: Notice[],
+): Promise<WriteConnection> {
+  let admitted: ReturnType<typeof admitFile>;
+  const open = (): WriteConnection => {
+    const admit = (sql: SyncSql): void => void (admitted = admitFile(sql, path, encryption));
+    return WriteConnection.open(path, admit, encryption?.key);
+  };
   let connection = open();
-  const notices: Notice[] = [];
-  if (isEmpty(connection.read)) await makeFile(connection);
+  const { form, vaults } = admitted!;
+  if (form === 0) await makeFile(connection);
   const transactions = connection.log.commitsBehind;
   if (transactions > 0) {
     // Numbers are passed over before anything gets one.
     await connection.write(passDropped);
-    notices.push({
-      level: "warn",
-      details: { transactions },
-      message:
-        "The last transactions in the log could not be read and were dropped. After a power cut that is normal, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
-    });
+    const message =
+      "The last transactions in the log could not be read and were dropped. After a power cut that is normal, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.";
+    notices.push({ level: "warn", details: { transactions }, message });
   }
-  const form = readForm(connection.read);
-  if (form !== FORM) {
-    notices.push(await rewriteFile(connection, path, form, encryption));
+  if (form !== 0 && form !== FORM) {
+    notices.push(await rewriteFile(connection, path, form, vaults.current));
     connection.close();
     connection = open();
   }
-  notices.push(...(await encryptSecrets(connection, path, encryption)));
-  return { connection, notices };
+  if (vaults.isNewKey) await encryptSecrets(connection, vaults, notices);
+  return connection;
 }
 
-/** Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads. */
-function admitFile(sql: SyncSql, path: string, encryption?: EncryptionKeys): void {
-  if (isEmpty(sql)) return;
+/**
+ * Refuses a file that is not evreg's, is newer, or has secrets that none of the keys opens. Only reads.
+ * @returns its form, 0 for an empty one, and what opens its secrets
+ */
+function admitFile(sql: SyncSql, path: string, keys: EncryptionKeys | undefined) {
   const form = readForm(sql);
+  if (form === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0) {
+    return { form, vaults: vaultsFor(undefined, keys, path) };
+  }
   mustBeKnown(path, form);
   mustBeAsMade(sql, `The data file ${path}`, form);
-  vaultsOf(sql, path, encryption);
-}
-
-function isEmpty(sql: SyncSql): boolean {
-  return readForm(sql) === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0;
+  return { form, vaults: vaultsOf(sql, path, keys) };
 }
 
 async function makeFile(connection: WriteConnection): Promise<void> {
@@ -74,23 +74,17 @@ async function makeFile(connection: WriteConnection): Promise<void> {
   connection.checkpoint();
 }
 
-/** Seals the secrets with the key where they are not yet, or were with the previous one. */
-async function encryptSecrets(
-  connection: WriteConnection,
-  path: string,
-  keys: EncryptionKeys | undefined,
-): Promise<readonly Notice[]> {
-  const vaults = vaultsOf(connection.read, path, keys);
-  if (!vaults.isNewKey) return [];
+/** Seals the secrets with the next key. */
+async function encryptSecrets(connection: WriteConnection, vaults: Vaults, notices: Notice[]): Promise<void> {
   // Without references the engine overwrites whole pages of what is removed, and so what is left in their gaps.
   connection.read.run("PRAGMA foreign_keys = OFF");
   const subscriptions = await connection.write((sql) => sealSecrets(sql, vaults));
   connection.read.run("PRAGMA foreign_keys = ON");
   connection.checkpoint();
-  if (subscriptions === 0) return [];
+  if (subscriptions === 0) return;
   const message =
     "Secrets are encrypted with the key from now on. Copies that upgrades have kept hold them as they were then; remove those.";
-  return [{ level: "info", details: { subscriptions }, message }];
+  notices.push({ level: "info", details: { subscriptions }, message });
 }
 
 /**
@@ -114,15 +108,14 @@ async function rewriteFile(
   connection: WriteConnection,
   path: string,
   version: number,
-  keys: EncryptionKeys | undefined,
+  vault: Vault,
 ): Promise<Notice> {
   const made = unfinishedCopy(path);
   const sql = connection.read;
   removeCopies(unfinishedCopy(path, ""));
   try {
     withoutLog(sql, path);
-    const { current } = vaultsOf(sql, path, keys);
-    await writeAnew(sql, made, version, { current, next: current, isNewKey: false });
+    await writeAnew(sql, made, version, { current: vault, next: vault, isNewKey: false });
     mustBeAt(path, connection.file);
     const details = { form: FORM, copy: replaceFile(path, made, KEPT_AS) };
     const message = "The data file was brought up to date; a copy from before is kept.";
