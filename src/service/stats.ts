@@ -12,7 +12,8 @@ import {
   type SubscriptionFigures,
 } from "../domain/stats/stats.ts";
 import { type Clock, toIso } from "../runtime/clock.ts";
-import type { StatsPiece, StatsSelection, StatsSubject } from "../store/history.ts";
+import type { StatsPiece, StatsSubject } from "../store/history.ts";
+import type { StatsSelection } from "../store/queue.ts";
 import { malformedField } from "../domain/request.ts";
 import { Tally } from "../domain/stats/tally.ts";
 import type { Answer } from "../evreg.ts";

@@ -3,6 +3,7 @@ import type { Replay, ReplaySelection, ReplayStatus } from "../domain/replay.ts"
 import type { StatsBreakdown } from "../domain/stats/stats.ts";
 import type { MeasureCounts } from "../domain/stats/tally.ts";
 import type { RowidRange } from "./events.ts";
+import type { StatsSelection } from "./queue.ts";
 
 /** Replays: past events that are sent to a subscription again. */
 export interface ReplayStore {
@@ -92,14 +93,6 @@ export interface AuditSelection {
   readonly toMs?: number;
   readonly limit: number;
   readonly after?: number;
-}
-
-/** Says whose figures are read; where nothing is named, those of everything. */
-export interface StatsSelection {
-  readonly applications?: readonly string[] | undefined;
-  /** A name or a pattern. */
-  readonly action?: string | undefined;
-  readonly subscription?: number | undefined;
 }
 
 /** One of the spans of time that figures are kept by, see `STATS_SPANS`. */

@@ -83,7 +83,7 @@ export interface DeliveryQueue {
    * Counts what is unfinished. Its cost is bounded, however much there is, and it delays no write.
    * @param selection whose deliveries count; by default all
    */
-  backlog(nowMs: number, selection?: BacklogOf): Promise<StatsBacklog>;
+  backlog(nowMs: number, selection?: StatsSelection): Promise<StatsBacklog>;
 }
 
 export interface ClaimRequest {
@@ -310,12 +310,12 @@ export interface DeliverySelection {
   readonly after?: number;
 }
 
-/** Which subscriptions' backlog is counted: those for which all that is given holds. */
-export interface BacklogOf {
+/** Says whose figures are read, or whose backlog; where nothing is named, those of everything. */
+export interface StatsSelection {
   readonly applications?: readonly string[] | undefined;
-  readonly subscription?: number | undefined;
-  /** Selects the subscriptions that match this action, or an action of this pattern. */
+  /** A name or a pattern: of a backlog, it selects the subscriptions that match it, or an action of it. */
   readonly action?: string | undefined;
+  readonly subscription?: number | undefined;
 }
 
 export interface AttentionSelection extends Pick<DeliverySelection, "applications" | "limit"> {

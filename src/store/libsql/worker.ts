@@ -43,8 +43,7 @@ async function prepare(
   { nowMs, path }: WriterSetup,
   notices: Notice[],
 ): Promise<OpenReport<ReaderSetup>> {
-  const prepared = await prepareData((step) => connection.write(step), nowMs, "the data file");
-  notices.push(...prepared.notices);
+  const isNew = await prepareData((step) => connection.write(step), nowMs, "the data file", notices);
   // The file's lock proves that nobody works on its leases.
   const deliveries = await connection.write((work) => releaseLeases(work, nowMs, ALL));
   if (deliveries > 0) {
@@ -56,7 +55,7 @@ async function prepare(
     operations: traitsOf(operations),
     reader: { path, file: connection.file },
     dataId: dataIdentity(connection.read),
-    isNew: prepared.isNew,
+    isNew,
     notices,
   };
 }

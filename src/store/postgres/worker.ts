@@ -62,10 +62,9 @@ async function prepare(
   const notices = await connection.write(riskNotices);
   if (node.serves) notices.push(...(await connection.write(differingNotices)));
   await connection.write((work) => encryptSecrets(work, encryption, node.instance));
-  const prepared = await prepareData((step) => connection.write(step), nowMs, "the database");
-  notices.push(...prepared.notices);
+  const isNew = await prepareData((step) => connection.write(step), nowMs, "the database", notices);
   const reader: DatabaseSetup = { url, statementTimeoutMs };
-  return { operations: traitsOf(operations), dataId, isNew: prepared.isNew, notices, reader };
+  return { operations: traitsOf(operations), dataId, isNew, notices, reader };
 }
 
 /**

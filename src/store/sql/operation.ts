@@ -6,7 +6,7 @@ import type { Sql } from "./sql.ts";
 
 /** What operations work with in the store's thread: the connection, and what comes and goes with a write batch or a read. */
 export interface Work extends Sql {
-  /** The bytes that came with the write batch. Never empty, as the driver binds an empty BLOB as NULL. */
+  /** The bytes that came with the write batch. */
   readonly bytes: Uint8Array;
   /** The payloads that go with the answers to writes, which are JSON. */
   readonly payloads: Uint8Array[];
@@ -31,10 +31,8 @@ export function workOn<S extends Sql>(
   bytes?: ArrayBuffer,
   owns: Work["owns"] = () => true,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
-  // Where there are none it is not empty, as the driver binds an empty BLOB as NULL.
-  const brought = new Uint8Array(bytes ?? new ArrayBuffer(1));
   const taken: Taken = { payloads: [], transfer: new Set(), damaged: [], changes: [] };
-  return { ...sql, key, owns, bytes: brought, ...taken };
+  return { ...sql, key, owns, bytes: new Uint8Array(bytes ?? new ArrayBuffer()), ...taken };
 }
 
 /**

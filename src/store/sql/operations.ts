@@ -132,13 +132,15 @@ export const OPERATIONS = {
 /**
  * Brings data that were opened up to date, each step in a transaction of its own.
  * @param place what messages call the data
+ * @param notices gets what the log is to say
+ * @returns whether the data were made by that
  */
 export async function prepareData(
   transaction: <T>(step: (work: Work) => Promise<T>) => Promise<T>,
   nowMs: number,
   place: string,
-): Promise<{ readonly isNew: boolean; readonly notices: readonly Notice[] }> {
-  const notices: Notice[] = [];
+  notices: Notice[],
+): Promise<boolean> {
   const isNew = await transaction((work) => actions.ensureServiceActions(work, nowMs));
   const setBack = await transaction((work) => moveWaitsAtStart(work, nowMs));
   if (setBack !== undefined) {
@@ -146,7 +148,7 @@ export async function prepareData(
     notices.push({ level: "warn", details: setBack, message });
   }
   await transaction((work) => credentials.deleteExpiredSecrets(work, nowMs));
-  return { isNew, notices };
+  return isNew;
 }
 
 /** A write whose answers come with payloads. */

@@ -9,11 +9,11 @@ import type { EventRecord, EventSelection, RecordOutcome } from "../../../src/st
 import type {
   AttemptEnding,
   AttemptResult,
-  BacklogOf,
   Claim,
   ClaimAnswer,
   DeliveryQueue,
   DeliverySelection,
+  StatsSelection,
 } from "../../../src/store/queue.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { claimRequest } from "../../support/claim-request.ts";
@@ -190,7 +190,7 @@ export function recordedRowid(outcome: RecordOutcome | undefined): number {
 export async function agreedBacklog(
   queue: Pick<DeliveryQueue, "backlog" | "list">,
   nowMs: number,
-  of: BacklogOf = {},
+  of: StatsSelection = {},
 ): Promise<StatsBacklog> {
   const counted = await queue.backlog(nowMs, of);
   const { applications, subscription, action } = of;

@@ -1,5 +1,5 @@
 import { BACKLOG_CAUSES, type BacklogCause, type StatsBacklog } from "../../../domain/stats/stats.ts";
-import type { BacklogOf } from "../../queue.ts";
+import type { StatsSelection } from "../../queue.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { isoOrNull, type Sql, type SqlValue } from "../sql.ts";
 import {
@@ -43,7 +43,7 @@ interface Receiver {
 async function loadReceivers(
   sql: Sql,
   nowMs: number,
-  selection: BacklogOf = {},
+  selection: StatsSelection = {},
 ): Promise<readonly Receiver[]> {
   const { applications, subscription, action } = selection;
   const match = matchOf(action ?? "*", "a.action");
@@ -72,7 +72,7 @@ async function loadReceivers(
 export async function countBacklog(
   sql: Sql,
   nowMs: number,
-  selection?: BacklogOf,
+  selection?: StatsSelection,
   max = MAX_COUNTED,
 ): Promise<StatsBacklog> {
   const shares: Share[] = [];
