@@ -1,13 +1,7 @@
-import type {
-  Action,
-  ActionRevision,
-  ActionSettings,
-  CompatibilityMode,
-  Schemata,
-} from "../domain/action.ts";
+import type { Action, ActionRevision, ActionSettings, CompatibilityMode } from "../domain/action.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
-import type { Bearer, Subscription } from "../domain/subscription.ts";
+import type { Bearer, Subscription, SubscriptionQuery } from "../domain/subscription.ts";
 
 /** Actions with their revisions, and the subscriptions to them. */
 export interface CatalogStore {
@@ -66,10 +60,7 @@ export interface CatalogStore {
   deleteSubscription(id: number, nowMs: number, by?: Actor): Promise<Subscription | undefined>;
 }
 
-export interface ActionRecord {
-  readonly action: string;
-  readonly application: string;
-  readonly schemata: Schemata;
+export interface ActionRecord extends Pick<Action, "action" | "application" | "schemata"> {
   readonly compatibility?: CompatibilityMode;
 }
 
@@ -82,12 +73,10 @@ export interface StoredAction extends Action {
   readonly deprecatedMs: number | null;
 }
 
-export interface ActionChange {
-  readonly action: string;
-  readonly schemata?: Schemata;
+export interface ActionChange
+  extends Pick<Action, "action">, Partial<Pick<Action, "application" | "schemata">> {
   /** The mode in which a new revision was accepted. */
   readonly acceptedIn?: CompatibilityMode;
-  readonly application?: string;
   readonly settings?: Partial<ActionSettings>;
   readonly expectedVersion: number;
 }
@@ -106,14 +95,12 @@ export interface RevisionSelection {
   readonly after?: number;
 }
 
-export interface SubscriptionRecord {
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  /** The handler is `null` for a subscription of mode `pull`, and only for such. */
-  readonly handler: string | null;
+/** Its handler is `null` for one of mode `pull`, and only for such. */
+export interface SubscriptionRecord extends Pick<
+  Subscription,
+  "application" | "subscription" | "action" | "handler" | "active"
+> {
   readonly maxRetries: number;
-  readonly active: boolean;
   /** The secret is used for the first subscription of its application and name; others share it. */
   readonly secret: string;
   /** What the bearer is; by default the secret. */
@@ -131,14 +118,8 @@ export type BearerSetting =
   | { readonly kind: Exclude<Bearer, "own"> }
   | { readonly kind: "own"; readonly token: string };
 
-export interface SubscriptionSelection {
-  readonly application?: string;
+export interface SubscriptionSelection extends SubscriptionQuery {
   readonly subscription?: string;
-  /** `APPLICATION/SUBSCRIPTION`, or that with `#ACTION` behind it. */
-  readonly name?: string;
-  /** The name of an action selects the subscriptions that match it; a pattern selects those with this very pattern. */
-  readonly action?: string;
-  readonly active?: boolean;
   readonly applications?: readonly string[];
   /** The most that are listed; all if it is left out. */
   readonly limit?: number;

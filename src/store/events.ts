@@ -1,6 +1,6 @@
 import type { DeliveryCounts } from "../domain/delivery.ts";
 import type { EvregError } from "../domain/error.ts";
-import type { Event } from "../domain/event.ts";
+import type { Event, EventQuery } from "../domain/event.ts";
 import type { Claim, RecordClaim } from "./queue.ts";
 
 /** Events, and the deliveries that are made with them. */
@@ -96,19 +96,15 @@ export interface EventPage {
   readonly removed: number;
 }
 
-export interface EventSelection {
-  readonly action?: string;
+/** A page is ignored with `after`. */
+export interface EventSelection
+  extends Pick<EventQuery, "action" | "after">, Required<Pick<EventQuery, "order" | "limit" | "page">> {
   readonly applications?: readonly string[];
   readonly idempotencyKey?: string;
   readonly fromMs?: number;
   readonly toMs?: number;
-  readonly order: "asc" | "desc";
-  readonly limit: number;
   /** The most that all payloads of a page come to; it has at least one event. */
   readonly maxBytes?: number;
-  /** Pages count from 1; the page is ignored with `after`. */
-  readonly page: number;
-  readonly after?: number;
   /** Whether all that match are counted; by default they are. Only with `after`; the total is 0 where they are not. */
   readonly total?: boolean;
   /** Whether the payloads are read; by default they are. */

@@ -1,5 +1,5 @@
 import type { Actor, AuditEntry } from "../domain/audit.ts";
-import type { Replay, ReplaySelection, ReplayStatus } from "../domain/replay.ts";
+import type { Replay, ReplayQuery, ReplaySelection } from "../domain/replay.ts";
 import type { StatsBreakdown } from "../domain/stats/stats.ts";
 import type { MeasureCounts } from "../domain/stats/tally.ts";
 import type { RowidRange } from "./events.ts";
@@ -72,12 +72,9 @@ export interface RunningReplay {
   readonly total: number | null;
 }
 
-export interface ReplaySelector {
-  readonly subscription?: number;
-  readonly status?: ReplayStatus;
+export interface ReplaySelector extends Omit<ReplayQuery, "limit"> {
   readonly applications?: readonly string[];
   readonly limit: number;
-  readonly after?: number;
 }
 
 /** Who changed what. Entries are written by the calls that they report, where these are given who asks. */

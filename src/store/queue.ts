@@ -3,7 +3,7 @@ import type { BacklogCause, StatsBacklog } from "../domain/stats/stats.ts";
 import type {
   AttemptErrorCode,
   Delivery,
-  DeliveryStatus,
+  DeliveryQuery,
   DeliveryWithAttempts,
   SubscriptionAttempt,
   TlsReason,
@@ -294,20 +294,13 @@ export interface ConnectionTimes {
   readonly firstByteMs: number | undefined;
 }
 
-export interface DeliverySelection {
+export interface DeliverySelection extends Omit<DeliveryQuery, "cause" | "from" | "to" | "limit"> {
   /** Selects the deliveries that are unfinished at a time for this cause, as `backlog` counts them then. */
   readonly cause?: { readonly name: BacklogCause; readonly nowMs: number };
-  readonly event?: number;
-  readonly subscription?: number;
-  readonly action?: string;
-  readonly status?: DeliveryStatus;
-  /** The text of a key, or its JSON; only of subscriptions that are ordered by key. */
-  readonly key?: string;
   readonly applications?: readonly string[];
   readonly fromMs?: number;
   readonly toMs?: number;
   readonly limit: number;
-  readonly after?: number;
 }
 
 /** Says whose figures are read, or whose backlog; where nothing is named, those of everything. */

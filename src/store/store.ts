@@ -125,9 +125,7 @@ export interface StoreCondition {
   readonly reason?: string;
 }
 
-export interface TokenRecord {
-  readonly name: string;
-  readonly scopes: readonly string[];
+export interface TokenRecord extends Pick<Token, "name" | "scopes"> {
   readonly hash: string;
   readonly expiresAtMs?: number;
 }

@@ -177,11 +177,9 @@ function schemataOf(row: { readonly schemata: string }): Schemata {
   return parseStored(row.schemata) as Schemata;
 }
 
-interface RevisionRow {
-  readonly revision: number;
+interface RevisionRow extends Pick<ActionRevision, "revision" | "compatibility"> {
   readonly schemata: string;
   readonly created_ms: number;
-  readonly compatibility: CompatibilityMode | null;
 }
 
 export async function listRevisions(sql: Sql, query: RevisionSelection): Promise<readonly ActionRevision[]> {
