@@ -140,15 +140,11 @@ export class SelectedEvents {
 }
 
 interface EventRow extends PayloadRequest {
-  readonly action: string;
+  /** The action is `null` in a damaged file. */
+  readonly action: string | null;
   readonly application: string;
   readonly revision: number;
   readonly timestamped_ms: number;
-}
-
-/** As in a damaged file. */
-interface EventWithoutAction extends PayloadRequest {
-  readonly action: null;
 }
 
 const SELECT_EVENT = `
@@ -236,22 +232,19 @@ async function readEvents(
   ids: readonly number[],
   { payloads = true, maxBytes = Infinity }: Pick<EventSelection, "payloads" | "maxBytes"> = {},
 ): Promise<{ readonly events: readonly StoredEvent[]; readonly isCut: boolean }> {
-  const found = await work.rows<EventRow | EventWithoutAction>(
+  const found = await work.rows<EventRow>(
     `${SELECT_EVENT} FROM list(?: id bigint) AS page
       CROSS JOIN event AS e ON e.rowid = page.id LEFT JOIN action AS a ON a.rowid = e.action_id`,
     ids,
   );
-  // An event without its action is damaged.
-  const rows = found.filter((row) => row.action !== null);
-  if (rows.length < found.length) {
-    work.damaged.push(...found.filter(({ action }) => action === null).map(({ eventId }) => eventId));
-  }
+  const rows = found.filter(({ action }) => action !== null);
+  work.damaged.push(...found.flatMap(({ action, eventId }) => (action === null ? [eventId] : [])));
   const fitting = payloads ? firstWithin(rows, ({ payloadBytes }) => payloadBytes, maxBytes) : rows;
   const read = payloads ? await readPayloads(work, fitting) : undefined;
   const events = fitting.map((row): StoredEvent => {
     const { eventId: rowid, action, application, revision, timestamped_ms: ms } = row;
     const payload = read?.get(rowid) ?? undefined;
-    return { rowid, action, application, payload, revision, timestamped: toIso(ms) };
+    return { rowid, action: action!, application, payload, revision, timestamped: toIso(ms) };
   });
   return { events, isCut: fitting.length < rows.length };
 }

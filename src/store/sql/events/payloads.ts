@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
-import type { Work } from "../operation.ts";
+import { firstWithin, type Work } from "../operation.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../sql.ts";
 
 /** An event whose payload is to be read: its rowid, and the columns of `PAYLOAD_COLUMNS`. */
@@ -49,24 +49,17 @@ export async function loadPayloads<R extends PayloadRequest>(
   requested: readonly R[],
   restore: Restore<R> = (_, stored) => stored,
 ): Promise<Readonly<Payloads>> {
-  const payloads: Payloads = new Map();
-  let slice: R[] = [];
-  let sliceBytes = 0;
-  for (const request of requested) {
-    const { eventId, payloadBytes, actionId } = request;
-    if (payloads.has(eventId)) continue;
-    payloads.set(eventId, null);
-    // A payload that is larger could not be published, and may not fit into memory.
-    if (actionId === null || payloadBytes > EVENT_LIMITS.payloadMaxBytes) continue;
-    if (slice.length > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
-      await readSlice(sql, slice, payloads, restore);
-      slice = [];
-      sliceBytes = 0;
-    }
-    slice.push(request);
-    sliceBytes += payloadBytes;
+  const payloads: Payloads = new Map(requested.map(({ eventId }) => [eventId, null]));
+  const distinct = new Map(requested.map((request) => [request.eventId, request]));
+  // A payload that is larger could not be published, and may not fit into memory.
+  let rest: readonly R[] = [...distinct.values()].filter(
+    ({ actionId, payloadBytes }) => actionId !== null && payloadBytes <= EVENT_LIMITS.payloadMaxBytes,
+  );
+  while (rest.length > 0) {
+    const slice = firstWithin(rest, ({ payloadBytes }) => payloadBytes, SLICE_BYTES);
+    await readSlice(sql, slice, payloads, restore);
+    rest = rest.slice(slice.length);
   }
-  if (slice.length > 0) await readSlice(sql, slice, payloads, restore);
   return payloads;
 }
 

@@ -138,23 +138,15 @@ export async function placeByKey(
       CROSS JOIN delivery AS d ON d.rowid = g.id LEFT JOIN event AS e ON e.rowid = d.event_id`,
     deliveryIds,
   );
-  const keys = await keysOf(sql, placed, pointerSteps(pointer));
+  const steps = pointerSteps(pointer);
+  const payloads = steps.length === 0 ? undefined : await loadPayloads(sql, placed);
+  const keys = placed.flatMap(({ eventId }) => orderKeysOf(payloads?.get(eventId) ?? undefined, [steps]));
   await place(
     sql,
     placed.map(({ id }, index) => [id, keys[index]!]),
     keys.map((key) => [subscriptionId, key]),
     nowMs,
   );
-}
-
-async function keysOf(
-  sql: Sql,
-  placed: readonly Placed[],
-  steps: readonly string[],
-): Promise<readonly number[]> {
-  if (steps.length === 0) return placed.map(() => WHOLE_KEY);
-  const payloads = await loadPayloads(sql, placed);
-  return placed.flatMap(({ eventId }) => orderKeysOf(payloads.get(eventId) ?? undefined, [steps]));
 }
 
 /** SQL of `f`, the pending deliveries in an order of the subscription `s` that have used up their retries. */
