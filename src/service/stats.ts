@@ -38,10 +38,7 @@ export async function readStats(
   const fromMs = toMs - lengthMs;
   const starts = Array.from({ length: lengthMs / stepMs }, (_, index) => fromMs + index * stepMs);
   const [backlog, ofSteps, ofSubjects] = await Promise.all([
-    store.queue.backlog(
-      nowMs,
-      Object.values(filter).some((value) => value !== undefined) ? filter : undefined,
-    ),
+    store.queue.backlog(nowMs, filter),
     store.stats.figures({
       ...filter,
       by: "start",

@@ -3,7 +3,7 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
-import type { ClaimQuota, ClaimRequest, ConsumerRequest, TierLimit } from "../../queue.ts";
+import type { ClaimQuota, ClaimRequest, ConsumerRequest } from "../../queue.ts";
 import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
 import type { EventCandidate } from "../../rules/recording.ts";
 import { firstWithin, type Work } from "../operation.ts";
@@ -117,12 +117,9 @@ async function loadSendable(
   );
 }
 
-interface DueQuery {
-  readonly nowMs: number;
+interface DueQuery extends Pick<ClaimRequest, "nowMs" | "tiers" | "maxPayloadBytes"> {
   readonly mode: "push" | "pull";
   readonly quotaOf: (subscriptionId: number) => ClaimQuota;
-  readonly tiers: readonly TierLimit[];
-  readonly maxPayloadBytes: number;
 }
 
 type DueDeliveries = Omit<ClaimReply, "rows"> & { readonly rows: readonly DueRow[] };
