@@ -24,9 +24,8 @@ export interface CatalogStore {
   listRevisions(query: RevisionSelection): Promise<readonly ActionRevision[]>;
 
   /**
-   * Creates a subscription. Rejects with `conflict` when (application, subscription, action) is taken, and with `not_found`
-   * when the action does not exist; a pattern matches what comes. The subscription shares the secret of others with its
-   * application, name and mode.
+   * Creates a subscription to an action that there is, or to a pattern, which matches what comes. Rejects with `conflict` when
+   * (application, subscription, action) is taken. The subscription shares the secret of others with its application, name and mode.
    */
   createSubscription(input: SubscriptionRecord, nowMs: number, by?: Actor): Promise<Subscription>;
   /** @param alsoDeleted whether to answer a deleted one too, as it was when it was deleted */
@@ -34,7 +33,7 @@ export interface CatalogStore {
   /** Lists subscriptions, oldest first, those after `after`. */
   listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
   /**
-   * Changes the members given; `conflict` and `not_found` as at create.
+   * Changes the members given; `conflict` as at create.
    * - `active` off holds its unfinished deliveries that are not under way; on makes them due as they were and clears
    *   `disabled_reason`. On, even if it was on, and another `handler` clear `slowed_until` and `failing_since`.
    * - Another action ends its running replay.

@@ -39,11 +39,6 @@ export function checkText(field: string, text: string): string {
   return text;
 }
 
-/** Whether the number can name a record. */
-export function isRowid(value: number): boolean {
-  return Number.isSafeInteger(value) && value > 0;
-}
-
 /** `undefined` is NULL, and an array is a list, see `list(…)` in `libsql/statements.ts`. */
 export type SqlValue =
   | string

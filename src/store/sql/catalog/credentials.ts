@@ -5,7 +5,7 @@ import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault, type Vaults } from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
 import type { Work } from "../operation.ts";
-import { insertRow, isoOrNull, isRowid, parseStored, type Sql, type StoredRecord } from "../sql.ts";
+import { insertRow, isoOrNull, parseStored, type Sql, type StoredRecord } from "../sql.ts";
 
 // Secrets have a table of their own, so that no listing reads them. What a write removes there is erased at once.
 
@@ -207,7 +207,6 @@ export async function revokeToken(
   keepsAdmin: boolean,
   nowMs: number,
 ): Promise<Token | undefined> {
-  if (!isRowid(id)) return undefined;
   const wasManaged = keepsAdmin && (await isManaged(sql, nowMs));
   const row = await sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
   if (wasManaged && !(await isManaged(sql, nowMs))) {

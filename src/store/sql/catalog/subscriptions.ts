@@ -5,7 +5,6 @@ import type {
   SubscriptionSelection,
 } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
-import { isPattern } from "../../../domain/names.ts";
 import {
   changedSettings,
   NO_SETTINGS,
@@ -19,7 +18,6 @@ import { toIso } from "../../../runtime/clock.ts";
 import {
   insertNumbered,
   isoOrNull,
-  isRowid,
   settingsFromJson,
   settingsToJson,
   type Sql,
@@ -167,16 +165,11 @@ export async function deleteSubscription(
   return deleted;
 }
 
-/** Checks that a subscription may be bound to its action. A pattern needs none: it matches what comes. */
+/** Checks that no other subscription of the name is bound to the action. */
 async function checkBinding(
   sql: Sql,
   { application, subscription, action }: Pick<Subscription, "application" | "subscription" | "action">,
 ): Promise<void> {
-  const named = await sql.first("SELECT 1 FROM action WHERE action = ?", action);
-  if (named === undefined && !isPattern(action)) {
-    const message = `there is no action ${action}; create it first`;
-    throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
-  }
   const existing = await sql.first<{ rowid: number }>(
     `SELECT rowid AS rowid FROM subscription
       WHERE application = ? AND subscription = ? AND action = ? AND deleted_ms IS NULL`,
@@ -218,7 +211,6 @@ const SELECT_SUBSCRIPTION = `
 const LIVING = "s.deleted_ms IS NULL";
 
 async function findRow(sql: Sql, id: number, condition = LIVING): Promise<ListedSubscriptionRow | undefined> {
-  if (!isRowid(id)) return undefined;
   return (
     await sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} ${condition} AND s.rowid = ?`, id)
   )[0];

@@ -3,7 +3,7 @@ import type { EventBounds, EventPage, EventSelection, RowidRange, StoredEvent } 
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import { firstWithin, type Work } from "../operation.ts";
-import { isRowid, type Sql } from "../sql.ts";
+import { type Sql } from "../sql.ts";
 import { ALL_ACTIONS, BLOCK, partsOf } from "./counts.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
@@ -152,7 +152,7 @@ const SELECT_EVENT = `
     e.revision, e.timestamped_ms`;
 
 export async function findEvent(work: Work, id: number): Promise<StoredEvent | undefined> {
-  return isRowid(id) ? (await readEvents(work, [id])).events[0] : undefined;
+  return (await readEvents(work, [id])).events[0];
 }
 
 /**

@@ -19,7 +19,6 @@ import type { ReadPart } from "../operation.ts";
 import {
   insertNumbered,
   isoOrNull,
-  isRowid,
   parseStored,
   type Sql,
   type SqlValue,
@@ -68,7 +67,6 @@ export async function startReplay(
 /** Answers what a replay would go through; `undefined` where there is no such subscription. */
 async function planOf(sql: Sql, request: ReplayRequest): Promise<ReplayPlan | undefined> {
   const { subscription, fromMs, toMs } = request;
-  if (!isRowid(subscription)) return undefined;
   const action = await sql.value<string | undefined>(
     "SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
     subscription,
@@ -83,7 +81,6 @@ function rangesToJson(ranges: readonly RowidRange[]): string {
 }
 
 export async function findReplay(sql: Sql, id: number): Promise<Replay | undefined> {
-  if (!isRowid(id)) return undefined;
   const row = await sql.first<ReplayRow>(`${SELECT_REPLAY} WHERE r.rowid = ?`, id);
   return row === undefined ? undefined : replayOf(row);
 }

@@ -10,7 +10,7 @@ import { TLS_REASONS } from "../../../model/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/retries.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
-import { isRowid, type Sql, type StoredRecord, updateRow } from "../sql.ts";
+import { type Sql, type StoredRecord, updateRow } from "../sql.ts";
 import {
   DELIVERY_STATE,
   deliveryOf,
@@ -68,7 +68,6 @@ function requestedOf(row: DeliveryRow): RequestedDelivery {
 }
 
 async function findRow(sql: Sql, id: number): Promise<DeliveryRow | undefined> {
-  if (!isRowid(id)) return undefined;
   const text = `${SELECT_DELIVERY} FROM delivery AS d ${JOIN_NAMES} WHERE d.rowid = ?`;
   return (await sql.rows<DeliveryRow>(text, id))[0];
 }
