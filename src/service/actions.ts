@@ -45,12 +45,10 @@ export function actionPages(
   access: Access,
   query: { application?: string },
 ): AsyncIterable<readonly Action[]> {
-  const applications = access.readable();
-  const { application } = checkQuery(ACTION_QUERY, query);
+  const applications = access.readable(query.application);
+  checkQuery(ACTION_QUERY, query);
   return pagesOf(READ_SCHEMAS, (last: Action | undefined) =>
-    store.catalog.listActions(
-      omitUndefined({ application, applications, after: last?.action, limit: READ_SCHEMAS }),
-    ),
+    store.catalog.listActions(omitUndefined({ applications, after: last?.action, limit: READ_SCHEMAS })),
   );
 }
 

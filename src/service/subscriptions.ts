@@ -66,9 +66,9 @@ export async function* subscriptionPages(
   access: Access,
   query: SubscriptionQuery,
 ): AsyncGenerator<readonly Subscription[], void, void> {
-  const applications = access.readable();
-  const { application, action, active, name } = checkQuery(SUBSCRIPTION_QUERY, query);
-  const selection = omitUndefined<SubscriptionSelection>({ application, action, active, name, applications });
+  const applications = access.readable(query.application);
+  const { action, active, name } = checkQuery(SUBSCRIPTION_QUERY, query);
+  const selection = omitUndefined<SubscriptionSelection>({ action, active, name, applications });
   for await (const page of pagesOfCatalog(store.catalog, selection)) {
     yield page.map((subscription) => shownAt(clock.now(), subscription));
   }
@@ -124,7 +124,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
    */
   async function mustShareNoHandler(application: string, subscription: string): Promise<void> {
     if (access.allows("write", application)) return;
-    const named = await allOf(pagesOfCatalog(store.catalog, { application, subscription }));
+    const named = await allOf(pagesOfCatalog(store.catalog, { applications: [application], subscription }));
     if (named.some(({ mode }) => mode === "push")) access.require("write", application);
   }
 
@@ -222,7 +222,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now(), access.actor);
       const after = existing(rotated, "subscription", id);
       const { application, subscription, mode } = after;
-      const named = await allOf(pagesOfCatalog(store.catalog, { application, subscription }));
+      const named = await allOf(pagesOfCatalog(store.catalog, { applications: [application], subscription }));
       const all = named.filter((each) => each.mode === mode);
       for (const each of all) background.engine?.wake(each);
       return { data: { ...after, secret }, meta: { rotated: all.length } };

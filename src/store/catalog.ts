@@ -81,7 +81,6 @@ export interface ActionChange
 }
 
 export interface ActionSelection {
-  readonly application?: string;
   readonly applications?: readonly string[];
   /** The most that are listed; all if it is left out. */
   readonly limit?: number;
@@ -117,7 +116,7 @@ export type BearerSetting =
   | { readonly kind: Exclude<Bearer, "own"> }
   | { readonly kind: "own"; readonly token: string };
 
-export interface SubscriptionSelection extends SubscriptionQuery {
+export interface SubscriptionSelection extends Omit<SubscriptionQuery, "application"> {
   readonly subscription?: string;
   readonly applications?: readonly string[];
   /** The most that are listed; all if it is left out. */

@@ -15,7 +15,7 @@ const data = (): string => join(scratch.path, "was.there");
 
 async function actions(): Promise<readonly string[]> {
   const store = await openStore(data());
-  const all = await store.catalog.listActions({ application: "x" });
+  const all = await store.catalog.listActions({ applications: ["x"] });
   await store.close();
   return all.map(({ action }) => action);
 }

@@ -57,7 +57,7 @@ export function concurrencySuite(open: OpenStore): void {
     for (const answer of answers) {
       if (answer.status === "rejected") expect(answer.reason).toMatchObject({ name: "EvregError" });
     }
-    expect(await on.catalog.listActions({ application: "crm" })).toHaveLength(2);
+    expect(await on.catalog.listActions({ applications: ["crm"] })).toHaveLength(2);
     expect(await on.catalog.listSubscriptions({})).toMatchObject([{ max_retries: 7 }]);
     expect(await on.rowids()).toHaveLength(3);
     expect(on.store.health()).toEqual({ status: "ok" });

@@ -78,11 +78,8 @@ export async function findAction(sql: Sql, name: string): Promise<StoredAction |
 export async function listActions(sql: Sql, query: ActionSelection): Promise<readonly Action[]> {
   const rows = await sql.rows<ActionRow>(
     `${SELECT_ACTION}
-      WHERE (?1 IS NULL OR a.application = ?1)
-        AND (?2 IS NULL OR a.application IN list(?2: name text))
-        AND a.action > ?3
-      ORDER BY a.action LIMIT ?4`,
-    query.application,
+      WHERE (?1 IS NULL OR a.application IN list(?1: name text)) AND a.action > ?2
+      ORDER BY a.action LIMIT ?3`,
     query.applications,
     query.after ?? "",
     query.limit ?? Number.MAX_SAFE_INTEGER,

@@ -69,21 +69,19 @@ export async function listSubscriptions(
 ): Promise<readonly Subscription[]> {
   const rows = await sql.rows<ListedSubscriptionRow>(
     `${SELECT_SUBSCRIPTION} ${LIVING}
-      AND (?1 IS NULL OR s.application = ?1)
+      AND (?1 IS NULL OR s.application IN list(?1: name text))
       AND (?2 IS NULL OR s.action = ?2 OR s.rowid IN (
         SELECT b.subscription_id FROM action AS a CROSS JOIN binding AS b INDEXED BY binding_receiving
         WHERE a.action = ?2 AND b.action_id = a.rowid AND b.receives = 1))
       AND (?3 IS NULL OR s.active = ?3)
-      AND (?4 IS NULL OR s.application IN list(?4: name text))
-      AND (?5 IS NULL OR s.subscription = ?5)
-      AND (?6 IS NULL OR s.application || '/' || s.subscription = ?6
-        OR s.application || '/' || s.subscription || '#' || s.action = ?6)
-      AND s.rowid > ?7
-      ORDER BY s.rowid LIMIT ?8`,
-    query.application,
+      AND (?4 IS NULL OR s.subscription = ?4)
+      AND (?5 IS NULL OR s.application || '/' || s.subscription = ?5
+        OR s.application || '/' || s.subscription || '#' || s.action = ?5)
+      AND s.rowid > ?6
+      ORDER BY s.rowid LIMIT ?7`,
+    query.applications,
     query.action,
     query.active,
-    query.applications,
     query.subscription,
     query.name,
     query.after ?? 0,
