@@ -13,7 +13,7 @@ import type { ChangeStream } from "../evreg.ts";
 import { parseText } from "../json/parse.ts";
 import { type Clock, toIso } from "../runtime/clock.ts";
 import { Shares } from "../runtime/shares.ts";
-import type { EventBounds, EventStore } from "../store/events.ts";
+import type { EventPage, EventStore } from "../store/events.ts";
 import type { OtherNodes, Store } from "../store/store.ts";
 import {
   idAt,
@@ -32,8 +32,14 @@ const PAUSE_OF_EACH_MS = 0.5;
 /** After the last stream of deliveries, this node goes on receiving the results of others for so long. */
 const RECEIVING_MS = 60_000;
 
-/** The bounds for a stream without events. */
-const NO_EVENTS: EventBounds = { last: 0, before: 0, removed: { event: 0, ms: 0 } };
+/** Selects the first event that there is. */
+const FIRST = { order: "asc", page: 1, limit: 1, after: 0, total: false, payloads: false } as const;
+/** What a stream without events has of them. */
+const NO_EVENTS: Pick<EventPage, "ids" | "newest" | "removed"> = {
+  ids: [],
+  newest: 0,
+  removed: { event: 0, ms: 0 },
+};
 
 /** Events after the reader's position were removed. */
 const EXPIRED: StreamGap = {
@@ -225,9 +231,12 @@ export class Feed {
     const fromMs = start?.kind === "time" ? start.ms : undefined;
     // The ring is read before the events' end, so that nothing which follows from a later event is left out.
     const result = this.#ring.last;
-    const bounds = view.topics.has("events") ? await this.#events.bounds(fromMs) : NO_EVENTS;
-    const { position, gaps } = this.#placeOf(view, start, { event: bounds.last, result }, bounds.before);
-    const { event, ms } = bounds.removed;
+    const selection = { ...FIRST, ...(fromMs === undefined ? {} : { fromMs }) };
+    const events = view.topics.has("events") ? await this.#events.list(selection) : NO_EVENTS;
+    const { ids, newest, removed } = events;
+    const before = (ids[0] ?? newest + 1) - 1;
+    const { position, gaps } = this.#placeOf(view, start, { event: newest, result }, before);
+    const { event, ms } = removed;
     // Removed events may be of the time that was asked for and before the position, which is that of the first that is
     // left.
     const shown = fromMs !== undefined && ms >= fromMs ? 0 : position.event;

@@ -213,7 +213,7 @@ export interface Page {
 }
 
 /** What the store and the ring had when it was read. */
-interface PageRead extends Pick<EventPage, "events" | "removed"> {
+interface PageRead extends Pick<EventPage, "events">, Pick<Page, "removed"> {
   /** All events up to this rowid were looked at. */
   readonly through: number;
   readonly isFull: boolean;
@@ -309,7 +309,8 @@ export class SharedPages {
       const result = this.#ring.last;
       const { events, ids, isCut, newest, removed } = await this.#events.list(query);
       const isFull = isCut || ids.length === PAGE.limit;
-      return { events, through: isFull ? ids.at(-1)! : Math.max(after, newest), isFull, removed, result };
+      const through = isFull ? ids.at(-1)! : Math.max(after, newest);
+      return { events, through, isFull, removed: removed.event, result };
     });
     this.#lastRead = reading.catch(() => undefined);
     return reading;

@@ -30,8 +30,6 @@ export interface EventStore {
     ids: readonly number[],
     applications?: readonly string[],
   ): Promise<readonly DeliveryCounts[]>;
-  /** Answers where the events end, where those of a time begin, and which were removed. */
-  bounds(fromMs?: number): Promise<EventBounds>;
   /**
    * Removes a bounded portion of the range's events that have no unfinished delivery, with their deliveries and attempts. Delays
    * no write for long. Call it again with `next` until that is `undefined`.
@@ -90,10 +88,10 @@ export interface EventPage {
   readonly total: number;
   /** Whether the page has fewer events than it could, as their payloads would be too many bytes. */
   readonly isCut: boolean;
-  /** The largest rowid ever given. */
+  /** The largest rowid ever given; 0 before the first. */
   readonly newest: number;
-  /** The largest rowid of an event that retention has removed; 0 where it has removed none. */
-  readonly removed: number;
+  /** The largest rowid and the latest time of the events that retention has removed; 0 where it has removed none. */
+  readonly removed: { readonly event: number; readonly ms: number };
 }
 
 /** A page is ignored with `after`. */
@@ -111,15 +109,6 @@ export interface EventSelection
   readonly payloads?: boolean;
   /** Leaves out events whose payloads cannot hold a text of each of these lists; `limit` counts them all the same. */
   readonly holding?: readonly (readonly string[])[];
-}
-
-export interface EventBounds {
-  /** The largest rowid ever given; 0 before the first. */
-  readonly last: number;
-  /** The first event of `fromMs` or later comes after this rowid. It is `last` when there is none, or no `fromMs`. */
-  readonly before: number;
-  /** The largest rowid and the latest time of the events that retention has removed; 0 where it has removed none. */
-  readonly removed: { readonly event: number; readonly ms: number };
 }
 
 /** Rows by their rowids, both ends included. */

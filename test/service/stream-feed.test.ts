@@ -26,6 +26,8 @@ async function opened(): Promise<LocalService> {
       events: {
         ...store.events,
         async list(query) {
+          // A stream asks for one event to know where it begins.
+          if (query.limit === 1) return store.events.list(query);
           reads += 1;
           readsNow += 1;
           mostReadsNow = Math.max(mostReadsNow, readsNow);
@@ -123,7 +125,7 @@ test("what was read long ago is not kept for others", async () => {
 
 test("pages that show nothing are not kept for long either", async () => {
   let asked = 0;
-  const none = { events: [], ids: [], total: 0, isCut: false, removed: 0 };
+  const none = { events: [], ids: [], total: 0, isCut: false, removed: { event: 0, ms: 0 } };
   const list = ({ after = 0 }: { after?: number }) => {
     asked += 1;
     return Promise.resolve({ ...none, newest: after + 1 });

@@ -178,7 +178,7 @@ describe("a file of form 10", () => {
       SELECT value, 1, 1, 1000 + value, x'7b7d' FROM json_each('${JSON.stringify(rowids)}')`;
     writeOlderFile(file(), 10, ONE_ACTION, events);
     const store = await open();
-    expect((await store.events.bounds()).removed).toEqual(removed);
+    expect((await store.events.list({ order: "asc", limit: 1, page: 1 })).removed).toEqual(removed);
     await store.close();
   });
 

@@ -71,7 +71,6 @@ export const OPERATIONS = {
     list: longRead(events.listEvents),
     find: read(events.findEvent),
     countDeliveries: longRead(deliveries.countDeliveries),
-    bounds: read(events.eventBounds),
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {

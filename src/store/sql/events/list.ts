@@ -1,5 +1,5 @@
 import { toIso } from "../../../runtime/clock.ts";
-import type { EventBounds, EventPage, EventSelection, RowidRange, StoredEvent } from "../../events.ts";
+import type { EventPage, EventSelection, RowidRange, StoredEvent } from "../../events.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import { firstWithin, type Work } from "../operation.ts";
@@ -162,7 +162,7 @@ export async function findEvent(work: Work, id: number): Promise<StoredEvent | u
 export async function listEvents(work: Work, query: EventSelection): Promise<EventPage> {
   const { after, order, limit, idempotencyKey: key } = query;
   const { event: newest } = await loadLastNumbers(work);
-  const { event: removed } = await loadRemoved(work);
+  const removed = await loadRemoved(work);
   const selected = await SelectedEvents.matching(work, query);
   const time = await idRangesOf(work, "event", query.fromMs, query.toMs);
   const ranges = key === undefined ? time : await rangesWithKey(work, key, time);
@@ -247,14 +247,4 @@ async function readEvents(
     return { rowid, action: action!, application, payload, revision, timestamped: toIso(ms) };
   });
   return { events, isCut: fitting.length < rows.length };
-}
-
-export async function eventBounds(sql: Sql, fromMs?: number): Promise<EventBounds> {
-  const { event: last } = await loadLastNumbers(sql);
-  const removed = await loadRemoved(sql);
-  const [range] = fromMs === undefined ? [] : await idRangesOf(sql, "event", fromMs, undefined);
-  if (range === undefined) return { last, before: last, removed };
-  // The range may begin with rowids whose events were removed.
-  const first = await sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", range.low);
-  return { last, before: (first ?? last + 1) - 1, removed };
 }

@@ -1,4 +1,4 @@
-import type { EventBounds, ExpiredRange, RemovedEvents } from "../../events.ts";
+import type { EventPage, ExpiredRange, RemovedEvents } from "../../events.ts";
 import { deleteEvents } from "../events/counts.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/finish.ts";
@@ -90,8 +90,8 @@ async function storeRemoved(sql: Sql, events: readonly number[]): Promise<void> 
 }
 
 /** Answers what retention has removed; 0 where it has removed nothing. */
-export async function loadRemoved(sql: Sql): Promise<EventBounds["removed"]> {
-  const row = await sql.first<EventBounds["removed"]>(
+export async function loadRemoved(sql: Sql): Promise<EventPage["removed"]> {
+  const row = await sql.first<EventPage["removed"]>(
     "SELECT last_event AS event, last_ms AS ms FROM removed_events",
   );
   return row ?? { event: 0, ms: 0 };
