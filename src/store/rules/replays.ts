@@ -1,26 +1,5 @@
-import { EvregError } from "../../domain/error.ts";
 import type { Replay, ReplaySelection } from "../../domain/replay.ts";
 import type { ReplayStep } from "../history.ts";
-
-/** @throws EvregError `conflict` where another replay of the subscription runs */
-export function checkNoneRuns(subscription: number, running: Pick<Replay, "rowid"> | undefined): void {
-  if (running === undefined) return;
-  const { rowid } = running;
-  const message = `Replay ${rowid} of subscription ${subscription} still runs: wait for its end, or cancel it.`;
-  throw new EvregError("conflict", message, { rowid, subscription });
-}
-
-/**
- * Whether a replay is to be cancelled, or is cancelled already.
- * @throws EvregError `conflict` for one that has ended otherwise
- */
-export function isToBeCancelled({ rowid, status }: Pick<Replay, "rowid" | "status">): boolean {
-  if (status === "running" || status === "cancelled") return status === "running";
-  throw new EvregError("conflict", `Replay ${rowid} cannot be cancelled: it is ${status} already.`, {
-    rowid,
-    status,
-  });
-}
 
 /** The deliveries of a subscription that are to be sent, each counted up to the limit of the step. */
 interface QueuedDeliveries {

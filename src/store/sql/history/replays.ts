@@ -1,3 +1,4 @@
+import { EvregError } from "../../../domain/error.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/replay.ts";
 import { toIso } from "../../../runtime/clock.ts";
@@ -10,7 +11,7 @@ import type {
   ReplayStep,
   RunningReplay,
 } from "../../history.ts";
-import { checkNoneRuns, isToBeCancelled, replayCapacity, replayCounts } from "../../rules/replays.ts";
+import { replayCapacity, replayCounts } from "../../rules/replays.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
@@ -50,7 +51,12 @@ export async function startReplay(
   const plan = await planOf(sql, request);
   if (plan === undefined) return undefined;
   const { subscription, action, selection, fromMs, toMs = nowMs, scope } = plan;
-  checkNoneRuns(subscription, (await loadRunning(sql, "r.subscription_id = ?", subscription))[0]);
+  const [running] = await loadRunning(sql, "r.subscription_id = ?", subscription);
+  if (running !== undefined) {
+    const { rowid } = running;
+    const message = `Replay ${rowid} of subscription ${subscription} still runs: wait for its end, or cancel it.`;
+    throw new EvregError("conflict", message, { rowid, subscription });
+  }
   const id = await insertNumbered(sql, "replay", {
     subscription_id: subscription,
     action,
@@ -105,7 +111,12 @@ export async function listReplays(sql: Sql, query: ReplaySelector): Promise<read
 
 export async function cancelReplay(sql: Sql, id: number, nowMs: number): Promise<Replay | undefined> {
   const replay = await findReplay(sql, id);
-  if (replay === undefined || !isToBeCancelled(replay)) return replay;
+  if (replay === undefined || replay.status === "cancelled") return replay;
+  const { rowid, status } = replay;
+  if (status !== "running") {
+    const message = `Replay ${rowid} cannot be cancelled: it is ${status} already.`;
+    throw new EvregError("conflict", message, { rowid, status });
+  }
   await endRunning(sql, replay.subscription_id, "cancelled", null, nowMs);
   return await findReplay(sql, id);
 }
