@@ -108,6 +108,9 @@ export function write<A extends readonly unknown[], R>(
   return { ...all, isJoined: false };
 }
 
+/** A call removes so many rows of what is too old, or an event with all its rows; each row takes some five microseconds. */
+export const MAX_REMOVED_ROWS = 400;
+
 /** Does one after the other. */
 export async function each<C, R>(calls: readonly C[], run: (call: C) => Promise<R>): Promise<readonly R[]> {
   const answers: R[] = [];

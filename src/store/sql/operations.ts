@@ -15,7 +15,7 @@ import { moveWaits, moveWaitsAtStart } from "./events/timeline.ts";
 import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
 import * as stats from "./history/stats.ts";
 import * as replays from "./history/replays.ts";
-import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
+import { removeExpired } from "./history/retention.ts";
 import { listAttention } from "./queue/attention.ts";
 import * as backlog from "./queue/backlog.ts";
 import * as deliveries from "./queue/deliveries.ts";
@@ -28,6 +28,7 @@ import {
   joined,
   kept,
   longRead,
+  MAX_REMOVED_ROWS,
   type Notice,
   type Operations,
   read,

@@ -1,6 +1,7 @@
 import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../domain/audit.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AuditSelection } from "../../history.ts";
+import { MAX_REMOVED_ROWS } from "../operation.ts";
 import { insertRow, parseStored, type Sql, type StoredRecord } from "../sql.ts";
 
 interface Changed {
@@ -55,13 +56,10 @@ function entryOf(row: AuditRow): AuditEntry {
   return { ...row, timestamped: toIso(row.timestamped), members };
 }
 
-/** A step removes so many rows, each of which takes some microseconds. */
-const STEP_ROWS = 500;
-
 export async function removeAudit(sql: Sql, beforeMs: number): Promise<number> {
   return await sql.run(
     "DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit WHERE changed_ms < ? LIMIT ?)",
     beforeMs,
-    STEP_ROWS,
+    MAX_REMOVED_ROWS,
   );
 }

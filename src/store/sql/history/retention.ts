@@ -3,19 +3,14 @@ import { deleteEvents } from "../events/counts.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/finish.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
-import { firstWithin } from "../operation.ts";
+import { firstWithin, MAX_REMOVED_ROWS } from "../operation.ts";
 import { type Sql, walkedBy } from "../sql.ts";
 
-/**
- * One call looks at so many events and deletes so many deliveries and attempts, or those of one event; each takes some five
- * microseconds.
- */
-export const MAX_REMOVED_ROWS = 400;
 /** One call deletes so many bytes of payloads: the engine looks at every page of them, a quarter of a millisecond per MiB. */
 const MAX_REMOVED_BYTES = 2 * 1024 * 1024;
 
 /**
- * Looks at the next events of the range, and deletes those without an unfinished delivery, each with all its deliveries and their
+ * Looks at the next `MAX_REMOVED_ROWS` events of the range, and deletes those without an unfinished delivery, each with all its deliveries and their
  * attempts: as one transaction made them.
  */
 export async function removeExpired(

@@ -3,7 +3,7 @@ import { bucketOf, MEASURE, type MeasureCounts } from "../../../domain/stats/tal
 import type { AttemptResult } from "../../queue.ts";
 import type { CountedFigure, StoredStatsQuery, StatsSubject, StatsSubjects } from "../../history.ts";
 import { matchOf } from "../catalog/matching.ts";
-import type { ReadPart } from "../operation.ts";
+import { MAX_REMOVED_ROWS, type ReadPart } from "../operation.ts";
 import type { Sql, SqlValue } from "../sql.ts";
 
 // What happens is counted in the transaction that stores it, so that a crash takes either both or neither: in each span of time,
@@ -176,9 +176,6 @@ export async function statsSubjects(sql: Sql, query: StatsSubjects): Promise<rea
   );
 }
 
-/** A step removes so many rows, each of which takes some microseconds. */
-const REMOVED_AT_ONCE = 500;
-
 export async function removeStats(sql: Sql, nowMs: number): Promise<number> {
   let removed = 0;
   for (const { spanMs, keptMs } of STATS_SPANS) {
@@ -187,7 +184,7 @@ export async function removeStats(sql: Sql, nowMs: number): Promise<number> {
           SELECT span_ms, start_ms, action_id, subscription_id, measure FROM figure WHERE span_ms = ? AND start_ms < ? LIMIT ?)`,
       spanMs,
       nowMs - keptMs,
-      REMOVED_AT_ONCE - removed,
+      MAX_REMOVED_ROWS - removed,
     );
   }
   return removed;
