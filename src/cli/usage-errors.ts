@@ -162,14 +162,26 @@ interface AllCommands {
 
 /** What other programs have as a command, and what evreg once had. */
 const OTHER_WORDS: Readonly<Record<string, string>> = {
+  "actions delete": "actions retire NAME",
   "actions diff": "actions history NAME",
+  "actions show": "actions get NAME",
   "actions types": "actions get NAME --json | jq .data.schemata | npx json-schema-to-typescript",
   "config check": "config --config FILE",
   context: "config --config FILE",
+  "deliveries replay": "subscriptions replay NAME",
   "events deliveries": "deliveries --event ID",
+  "events publish": "publish ACTION PAYLOAD",
+  "events replay": "subscriptions replay NAME",
   open: "serve",
+  register: "actions create NAME",
+  retry: "deliveries retry ID",
+  send: "publish ACTION PAYLOAD",
+  start: "serve",
+  subscribe: "subscriptions create",
   "subscriptions pause": "subscriptions update ID --no-active",
   "subscriptions resume": "subscriptions update ID --active",
+  "subscriptions rotate": "subscriptions rotate-secret ID",
+  "tokens delete": "tokens revoke ID",
   trigger: "actions sample NAME | evreg publish NAME -",
 };
 
