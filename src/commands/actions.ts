@@ -44,7 +44,7 @@ export class ActionsCreate extends TargetCommand {
   static override examples = examples(
     "evreg actions create order.created --application shop --schema order.json",
     {
-      "A schema on the command line": `echo '{"type":"object","required":["id"]}' | evreg actions create order.created --application shop --schema -`,
+      "A schema on the command line": `evreg actions create order.created --application shop --schema '{"required": ["id"]}'`,
     },
   );
   static override args = { name: textArg("Name, in segments joined by dots: order.created") };

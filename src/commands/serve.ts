@@ -189,7 +189,7 @@ export function announcement(about: Announcement): string {
   const next = about.hasActions
     ? `${program} events${place}`
     : // Not a name of the README's tour, which creates its own.
-      `echo '{"type": "object"}' | ${program} actions create hello.said --application hello --schema -${place}`;
+      `${program} actions create hello.said --application hello --schema '{"type": "object"}'${place}`;
   const others = about.addresses.filter(
     (address) => !OF_THIS_MACHINE.test(address) && !url.endsWith(`/${address}`),
   );

@@ -31,7 +31,7 @@ test("a file with a key can be published again, corrected and longer, and each l
   expect(await publishKept(lines)).toMatchObject({
     code: 7,
     stderr: expect.stringContaining(
-      "2 events published, 2 lines refused. Fix those lines and give the same command again; those whose key was used before need another --idempotency-key.\n",
+      "2 events published, 2 lines refused. Fix those lines and give the same command again: it publishes no line twice.\n",
     ) as string,
   });
 

@@ -132,7 +132,7 @@ function summary(outcome: BulkOutcome, options: BulkPublishOptions): string {
     const again =
       options.key === undefined
         ? "publish them separately"
-        : "give the same command again; those whose key was used before need another --idempotency-key";
+        : "give the same command again: it publishes no line twice";
     return refused === 0 ? counts : `${counts} Fix those lines and ${again}.`;
   }
   const fix = `Fix ${refused === 1 ? "it" : "them"}`;

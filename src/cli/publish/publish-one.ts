@@ -130,7 +130,10 @@ async function reportUnknown(failure: unknown, event: Event, output: Output): Pr
   await printEvent(event, output, { outcome: "unknown" });
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
-  const look = `Look at them later: ${nextCommand(`deliveries list --event ${event.rowid}`)}`;
+  // The command that is named has the token that was refused.
+  const how =
+    error.code === "forbidden" ? "With a token that may read, this shows them" : "Look at them later";
+  const look = `${how}: ${nextCommand(`deliveries list --event ${event.rowid}`)}`;
   note(
     `Event ${event.rowid} is published, so do not publish it again; only the deliveries cannot be followed: ${escapeControl(error.message)} ${look}`,
   );

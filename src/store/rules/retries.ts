@@ -24,7 +24,7 @@ export function checkRetry(delivery: RequestedDelivery): void {
   }
   if (RETRIABLE.has(status)) return;
   const sent = isBehind ? BEHIND : "it is on its way already";
-  const why = status === "held" ? "reactivate its subscription first" : sent;
+  const why = status === "held" ? "make its subscription active first" : sent;
   throw conflict(delivery, "retried", `it is ${status}; ${why}`);
 }
 

@@ -72,7 +72,10 @@ export function SignIn() {
         {!isRefused && <Failed error={error} reload={() => void attempt()} />}
         {isRefused && (
           <>
-            <p class="soft">In the folder that the server was started in, this prints its first token:</p>
+            <p class="soft">
+              The server's data folder has its first token. Unless another folder was named, this prints it
+              where the server was started:
+            </p>
             <Command text="cat .evreg/token" />
             <Form class="stack" send={() => tryPasted(text.trim())}>
               <label class="labelled">

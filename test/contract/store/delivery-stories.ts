@@ -127,7 +127,7 @@ put replayed events, and what a person requested, before later ones of their key
 list, count and hold what waits behind others like all that waits
   publish a b a; claim 1 2; list pending 3; status 3 pending in nothing; keyed a 3 1; keyed "a" 3 1; keyed c
   refuse retry 3 (another delivery goes before it); backlog waiting 1 delivering 2; pause; list held 3; pending 1
-  refuse retry 3 (reactivate its subscription first); backlog delivering 2 held 1; delete; list cancelled 3
+  refuse retry 3 (make its subscription active first); backlog delivering 2 held 1; delete; list cancelled 3
   fail 1 2; list cancelled 3 2 1
 keep the keys of what waits while they are ordered otherwise
   publish a/x a/y; order /l; publish a/x b/x; claim 1 3; deliver 1 3; claim 2 4

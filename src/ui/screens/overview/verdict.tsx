@@ -137,7 +137,7 @@ function restOf({ totals, backlog: { due, paced }, range }: Stats, isTrouble: bo
           : "Nothing is overdue";
   return p99 === null
     ? `${late}.`
-    : `${late}; 99 of 100 deliveries of the last ${RANGES[range].words} arrived within ${durationText(p99)}.`;
+    : `${late}; 99 % of the deliveries of the last ${RANGES[range].words} arrived within ${durationText(p99)}.`;
 }
 
 function Acts({ one }: { readonly one: SubscriptionAttention }) {
