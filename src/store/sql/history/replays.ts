@@ -11,7 +11,6 @@ import type {
   ReplayStep,
   RunningReplay,
 } from "../../history.ts";
-import { replayCapacity, replayCounts } from "../../rules/replays.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
@@ -178,6 +177,16 @@ function replayOf({ timestamped, finished_at, ranges: _ranges, active: _active, 
   };
 }
 
+/** Answers what a replay went through. What failed anew while it ran may be more than was counted at its start. */
+export function replayCounts({
+  status,
+  total,
+  queued,
+}: Pick<Replay, "status" | "total" | "queued">): Pick<Replay, "total" | "skipped"> {
+  if (total === null) return { total, skipped: 0 };
+  return { total: Math.max(total, queued), skipped: status === "done" ? Math.max(0, total - queued) : 0 };
+}
+
 export async function advanceReplay(sql: Sql, id: number, step: ReplayStep): Promise<ReplayProgress> {
   const [running] = await loadRunning(sql, "r.rowid = ?", id);
   if (running === undefined) return { queued: 0, state: "ended" };
@@ -207,6 +216,21 @@ export async function advanceReplay(sql: Sql, id: number, step: ReplayStep): Pro
     id,
   );
   return { queued: chosen.length, state: "running" };
+}
+
+/**
+ * Answers how many deliveries a step may make due beside those that are to be sent: none until half of the due ones are, as each
+ * further step has its cost.
+ */
+export function replayCapacity(
+  { due, unfinished }: Readonly<Record<"due" | "unfinished", number>>,
+  selection: ReplaySelection,
+  { maxQueued, maxDue, maxUnfinished }: Pick<ReplayStep, "maxQueued" | "maxDue" | "maxUnfinished">,
+): number {
+  if (due > maxDue / 2) return 0;
+  // All deliveries that wait are unfinished already.
+  const allowed = selection === "waiting" ? Infinity : maxUnfinished - unfinished;
+  return Math.min(maxQueued, maxDue - due, allowed);
 }
 
 async function capacityOf(

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { replayCapacity, replayCounts } from "../../../src/store/rules/replays.ts";
+import { replayCapacity, replayCounts } from "../../src/store/sql/history/replays.ts";
 
 it.each([
   ["running", null, 4, { total: null, skipped: 0 }],
