@@ -90,12 +90,12 @@ export class ActionCache {
   async #read(name: string): Promise<LoadedAction | undefined> {
     const stored = await this.#store.catalog.findAction(name);
     if (stored === undefined) return undefined;
-    const { action, actionId, application, revision, isBuiltIn, retired, schemata, successor } = stored;
+    const { action, rowid: actionId, application, revision, isBuiltIn, retired, schemata } = stored;
     // It compiles in steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
     const before = this.#loaded.get(name)?.action;
     const isSame = before?.actionId === actionId && before.revision === revision;
     const validator = isSame ? before.validator : await eventLoop.run(compileSchemaSteps(schemata));
-    const { deprecatedMs } = stored;
+    const { deprecatedMs, successor } = stored;
     const deprecation = deprecatedMs === null ? undefined : { action, since: toIso(deprecatedMs), successor };
     const state = { isBuiltIn, takesEvents: !isBuiltIn && !retired, successor, deprecation };
     return { actionId, application, revision, schemata, validator, ...state };

@@ -175,7 +175,7 @@ export function checkId(id: number, field = "id"): number {
 
 /** The public part of the record. */
 export function actionOf(stored: StoredAction): Action {
-  const { actionId: _a, version: _e, deprecatedMs: _d, isBuiltIn: _b, ...action } = stored;
+  const { version: _v, deprecatedMs: _d, retiredMs: _r, isBuiltIn: _b, ...action } = stored;
   return action;
 }
 

@@ -64,12 +64,12 @@ export interface ActionRecord extends Pick<Action, "action" | "application" | "s
 }
 
 export interface StoredAction extends Action {
-  readonly actionId: number;
   /** Whether evreg publishes its events, see `domain/service-events.ts`. */
   readonly isBuiltIn: boolean;
   /** Counts its changes from 1, settings included. */
   readonly version: number;
   readonly deprecatedMs: number | null;
+  readonly retiredMs: number | null;
 }
 
 export interface ActionChange

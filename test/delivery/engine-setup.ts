@@ -194,7 +194,7 @@ export class Bench {
 
   /** An event of a subscription's action, to be recorded. */
   async recordOf({ action }: Subscription, payload = '{"a":1}'): Promise<EventRecord> {
-    const { actionId, revision } = (await this.store.catalog.findAction(action))!;
+    const { rowid: actionId, revision } = (await this.store.catalog.findAction(action))!;
     return { actionId, revision, payload: Buffer.from(payload) };
   }
 

@@ -47,7 +47,7 @@ async function fill(store: Store, count: number): Promise<void> {
 /** What a delivery of each subscription would be signed with, by an event published now. */
 async function claimed(store: Store): Promise<Map<number, ClaimedSubscription>> {
   const action = await store.catalog.findAction("a.b");
-  await store.events.record([eventOf(action!.actionId)], NOW);
+  await store.events.record([eventOf(action!.rowid)], NOW);
   const { claims } = await store.queue.claim(claimRequest({ nowMs: NOW, limit: 1_000 }));
   return new Map(claims.map(({ subscription }) => [subscription.subscriptionId, subscription]));
 }

@@ -96,7 +96,7 @@ it("replays and retention work on both sides of the skipped numbers", async () =
   await store.close();
   await put(bytes, laterMs);
   const restored = await open(laterMs);
-  const { actionId } = (await restored.catalog.findAction("a"))!;
+  const { rowid: actionId } = (await restored.catalog.findAction("a"))!;
   const events = Array.from({ length: 1_000 }, () => eventOf(actionId));
   await restored.events.record(events, laterMs);
   const late = await restored.catalog.createSubscription(subscriptionTo("a", { subscription: "late" }), NOW);

@@ -1,5 +1,6 @@
 import { EvregError, invalidField } from "../../domain/error.ts";
-import { NO_SETTINGS, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
+import type { JsonSchema } from "../../domain/request.ts";
+import { NO_SETTINGS, settingsIn, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
 import { parseText } from "../../json/parse.ts";
 import { toIso } from "../../runtime/clock.ts";
 
@@ -123,6 +124,26 @@ export function isoOrNull(epochMs: number | null): string | null {
 }
 
 /**
+ * Answers what makes records of rows, by the schemas of their members: times and flags are numbers in a row, and lists and objects
+ * are JSON. Columns are named as the members; what else a row has is dropped.
+ */
+export function recordsOf<T>(members: Readonly<Record<string, JsonSchema>>): (row: object) => T {
+  const schemas = Object.entries(members);
+  return (row) => {
+    const cells = row as Readonly<Record<string, unknown>>;
+    const stored = schemas.filter(([name]) => Object.hasOwn(cells, name));
+    return Object.fromEntries(stored.map(([name, schema]) => [name, valueOf(schema, cells[name])])) as T;
+  };
+}
+
+function valueOf({ type, format }: JsonSchema, cell: unknown): unknown {
+  if (cell === null) return null;
+  if (format === "date-time") return toIso(cell as number);
+  if (type === "boolean") return cell === 1;
+  return type === "object" || type === "array" ? parseStored(cell as string) : cell;
+}
+
+/**
  * Parses JSON that evreg has written itself.
  * @throws EvregError `internal` for what it could not have written
  */
@@ -137,7 +158,7 @@ export function parseStored(text: string): unknown {
 }
 
 export function settingsToJson(settings: SubscriptionSettings): string | null {
-  const named = Object.entries(settings).filter(
+  const named = Object.entries(settingsIn(settings)).filter(
     ([name, value]) => value !== NO_SETTINGS[name as keyof SubscriptionSettings],
   );
   return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));

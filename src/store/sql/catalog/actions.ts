@@ -5,12 +5,7 @@ import type {
   RevisionSelection,
   StoredAction,
 } from "../../catalog.ts";
-import {
-  type Action,
-  type ActionRevision,
-  type CompatibilityMode,
-  type Schemata,
-} from "../../../domain/action.ts";
+import type { Action, ActionRevision, CompatibilityMode, Schemata } from "../../../domain/action.ts";
 import { EvregError } from "../../../domain/error.ts";
 import { nearest } from "../../../domain/words/nearest.ts";
 import {
@@ -19,29 +14,26 @@ import {
   SERVICE_EVENT_SCHEMAS,
 } from "../../../domain/service-events.ts";
 import { ACTION } from "../../../model/action.ts";
-import { toIso } from "../../../runtime/clock.ts";
-import { insertNumbered, insertRow, parseStored, type Sql, updateRow } from "../sql.ts";
+import { ACTION_ANSWERS } from "../../../model/action-answers.ts";
+import { answersOf } from "../../../model/field.ts";
+import { insertNumbered, insertRow, recordsOf, type Sql, updateRow } from "../sql.ts";
 import { matchNewAction } from "./matching.ts";
 
-interface ActionRow extends Pick<
-  Action,
-  "rowid" | "action" | "application" | "revision" | "compatibility" | "successor"
-> {
-  readonly schemata: string;
-  readonly deprecatedMs: number | null;
-  readonly retiredMs: number | null;
-  readonly created_ms: number;
-  readonly version: number;
-  readonly built_in: number;
+const actionOf = recordsOf<Action>(answersOf(ACTION));
+const revisionOf = recordsOf<ActionRevision>(ACTION_ANSWERS.ActionRevision.properties);
+
+interface ActionRow extends Omit<StoredAction, keyof Action | "isBuiltIn"> {
+  readonly isBuiltIn: number;
 }
 
 const SELECT_ACTION = `
   SELECT a.rowid AS rowid, a.action, a.application, r.schemata, a.revision, a.compatibility,
-    a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs, a.successor, a.created_ms, a.version, a.built_in
+    a.deprecated_ms IS NOT NULL AS deprecated, a.retired_ms IS NOT NULL AS retired, a.successor, a.created_ms AS timestamped,
+    a.version, a.built_in AS isBuiltIn, a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
 export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<Action> {
-  const existing = await findRow(sql, input.action);
+  const existing = await findAction(sql, input.action);
   if (existing !== undefined) {
     const { action, application } = existing;
     const message = `there is an action ${action} already, owned by ${application}`;
@@ -71,12 +63,12 @@ async function findRow(sql: Sql, name: string): Promise<ActionRow | undefined> {
 export async function findAction(sql: Sql, name: string): Promise<StoredAction | undefined> {
   const row = await findRow(sql, name);
   if (row === undefined) return undefined;
-  const { rowid: actionId, version, deprecatedMs } = row;
-  return { ...actionOf(row), actionId, version, deprecatedMs, isBuiltIn: row.built_in === 1 };
+  const { version, deprecatedMs, retiredMs, isBuiltIn } = row;
+  return { ...actionOf(row), version, deprecatedMs, retiredMs, isBuiltIn: isBuiltIn === 1 };
 }
 
 export async function listActions(sql: Sql, query: ActionSelection): Promise<readonly Action[]> {
-  const rows = await sql.rows<ActionRow>(
+  const rows = await sql.rows<object>(
     `${SELECT_ACTION}
       WHERE (?1 IS NULL OR a.application IN list(?1: name text)) AND a.action > ?2
       ORDER BY a.action LIMIT ?3`,
@@ -108,7 +100,7 @@ export async function reviseAction(
   input: ActionChange,
   nowMs: number,
 ): Promise<Action | "stale" | undefined> {
-  const before = await findRow(sql, input.action);
+  const before = await findAction(sql, input.action);
   if (before === undefined) return undefined;
   if (before.version !== input.expectedVersion) return "stale";
   const { schemata, application, settings = {}, acceptedIn } = input;
@@ -117,7 +109,7 @@ export async function reviseAction(
   const isRevised = schemata !== undefined || application !== undefined;
   const revision = before.revision + (isRevised ? 1 : 0);
   if (isRevised) {
-    await insertRevision(sql, before.rowid, revision, schemata ?? schemataOf(before), nowMs, acceptedIn);
+    await insertRevision(sql, before.rowid, revision, schemata ?? before.schemata, nowMs, acceptedIn);
   }
   await updateRow(sql, "action", before.rowid, {
     version: before.version + 1,
@@ -155,47 +147,17 @@ async function insertRevision(
   });
 }
 
-function actionOf(row: ActionRow): Action {
-  return {
-    rowid: row.rowid,
-    action: row.action,
-    application: row.application,
-    schemata: schemataOf(row),
-    revision: row.revision,
-    compatibility: row.compatibility,
-    deprecated: row.deprecatedMs !== null,
-    retired: row.retiredMs !== null,
-    successor: row.successor,
-    timestamped: toIso(row.created_ms),
-  };
-}
-
-function schemataOf(row: { readonly schemata: string }): Schemata {
-  return parseStored(row.schemata) as Schemata;
-}
-
-interface RevisionRow extends Pick<ActionRevision, "revision" | "compatibility"> {
-  readonly schemata: string;
-  readonly created_ms: number;
-}
-
 export async function listRevisions(sql: Sql, query: RevisionSelection): Promise<readonly ActionRevision[]> {
   const { action, limit, after = Number.MAX_SAFE_INTEGER } = query;
-  const rows = await sql.rows<RevisionRow>(
-    `SELECT r.revision, r.schemata, r.created_ms, r.compatibility
+  const rows = await sql.rows<object>(
+    `SELECT a.action, r.revision, r.schemata, r.compatibility, r.created_ms AS timestamped
       FROM action a JOIN action_revision r ON r.action_id = a.rowid
       WHERE a.action = ? AND r.revision < ? ORDER BY r.revision DESC LIMIT ?`,
     action,
     after,
     limit,
   );
-  return rows.map(({ revision, schemata, compatibility, created_ms }) => ({
-    action,
-    revision,
-    schemata: schemataOf({ schemata }),
-    compatibility,
-    timestamped: toIso(created_ms),
-  }));
+  return rows.map(revisionOf);
 }
 
 /**
@@ -208,11 +170,11 @@ export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<boo
   const isNew = (await sql.value<0 | 1>("SELECT NOT EXISTS (SELECT 1 FROM action)")) === 1;
   for (const action of SERVICE_EVENT_NAMES) {
     const schemata = SERVICE_EVENT_SCHEMAS[action];
-    const row = await findRow(sql, action);
-    if (row === undefined) {
+    const stored = await findAction(sql, action);
+    if (stored === undefined) {
       await insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
-    } else if (row.built_in === 1 && row.schemata !== JSON.stringify(schemata)) {
-      await reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
+    } else if (stored.isBuiltIn && JSON.stringify(stored.schemata) !== JSON.stringify(schemata)) {
+      await reviseAction(sql, { action, schemata, expectedVersion: stored.version }, nowMs);
     }
   }
   // Older ones published more.

@@ -1,11 +1,13 @@
 import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
 import type { Token } from "../../../domain/token.ts";
+import { answersOf } from "../../../model/field.ts";
+import { TOKEN } from "../../../model/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault, type Vaults } from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
 import type { Work } from "../operation.ts";
-import { insertRow, isoOrNull, parseStored, type Sql, type StoredRecord } from "../sql.ts";
+import { insertRow, recordsOf, type Sql } from "../sql.ts";
 
 // Secrets have a table of their own, so that no listing reads them. What a write removes there is erased at once.
 
@@ -163,12 +165,7 @@ export async function sealSecrets(
   return rows.length;
 }
 
-interface TokenRow extends StoredRecord<
-  Omit<Token, "scopes">,
-  "expires_at" | "last_used_at" | "timestamped"
-> {
-  readonly scopes: string;
-}
+const tokenOf = recordsOf<Token>(answersOf(TOKEN));
 
 const COLUMNS =
   "rowid AS rowid, name, scopes, expires_ms AS expires_at, last_used_ms AS last_used_at, created_ms AS timestamped";
@@ -176,28 +173,26 @@ const COLUMNS =
 const MANAGED_FOR_MS = 60 * 60_000;
 
 export async function createToken(sql: Sql, input: TokenRecord, nowMs: number): Promise<Token> {
-  if ((await sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash)) !== undefined) {
+  if ((await findToken(sql, input.hash)) !== undefined) {
     throw new EvregError("conflict", "This token exists already.");
   }
-  const row = await sql.first<TokenRow>(
-    `INSERT INTO token (name, scopes, hash, expires_ms, created_ms) VALUES (?, ?, ?, ?, ?)
-      RETURNING ${COLUMNS}`,
-    input.name,
-    JSON.stringify(input.scopes),
-    input.hash,
-    input.expiresAtMs,
-    nowMs,
-  );
-  return tokenOf(row!);
+  await insertRow(sql, "token", {
+    name: input.name,
+    scopes: JSON.stringify(input.scopes),
+    hash: input.hash,
+    expires_ms: input.expiresAtMs,
+    created_ms: nowMs,
+  });
+  return (await findToken(sql, input.hash))!;
 }
 
 export async function findToken(sql: Sql, hash: string): Promise<Token | undefined> {
-  const row = await sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
+  const row = await sql.first<object>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
   return row && tokenOf(row);
 }
 
 export async function listTokens(sql: Sql): Promise<readonly Token[]> {
-  return (await sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`)).map(tokenOf);
+  return (await sql.rows<object>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`)).map(tokenOf);
 }
 
 /** @returns what was revoked */
@@ -208,7 +203,7 @@ export async function revokeToken(
   nowMs: number,
 ): Promise<Token | undefined> {
   const wasManaged = keepsAdmin && (await isManaged(sql, nowMs));
-  const row = await sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
+  const row = await sql.first<object>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
   if (wasManaged && !(await isManaged(sql, nowMs))) {
     const message =
       "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.";
@@ -234,14 +229,4 @@ export async function recordTokenUse(sql: Sql, id: number, atMs: number): Promis
     id,
     atMs,
   );
-}
-
-function tokenOf(row: TokenRow): Token {
-  return {
-    ...row,
-    scopes: parseStored(row.scopes) as readonly string[],
-    expires_at: isoOrNull(row.expires_at),
-    last_used_at: isoOrNull(row.last_used_at),
-    timestamped: toIso(row.timestamped),
-  };
 }

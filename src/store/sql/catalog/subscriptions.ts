@@ -14,16 +14,9 @@ import {
 import type { Subscription } from "../../../domain/subscription.ts";
 import { endRunning } from "../history/replays.ts";
 import { BLOCKED_BY } from "../queue/key-order.ts";
-import { toIso } from "../../../runtime/clock.ts";
-import {
-  insertNumbered,
-  isoOrNull,
-  settingsFromJson,
-  settingsToJson,
-  type Sql,
-  type StoredRecord,
-  updateRow,
-} from "../sql.ts";
+import { answersOf } from "../../../model/field.ts";
+import { SUBSCRIPTION } from "../../../model/subscription.ts";
+import { insertNumbered, recordsOf, settingsFromJson, settingsToJson, type Sql, updateRow } from "../sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
 import { endMatches, matchActions } from "./matching.ts";
 import type { Work } from "../operation.ts";
@@ -59,15 +52,15 @@ export async function findSubscription(
   id: number,
   alsoDeleted = false,
 ): Promise<Subscription | undefined> {
-  const row = await findRow(sql, id, alsoDeleted ? "TRUE" : LIVING);
-  return row && subscriptionOf(row);
+  const text = `${SELECT_SUBSCRIPTION} ${alsoDeleted ? "TRUE" : LIVING} AND s.rowid = ?`;
+  return (await sql.rows<SubscriptionRow>(text, id)).map(subscriptionOf)[0];
 }
 
 export async function listSubscriptions(
   sql: Sql,
   query: SubscriptionSelection,
 ): Promise<readonly Subscription[]> {
-  const rows = await sql.rows<ListedSubscriptionRow>(
+  const rows = await sql.rows<SubscriptionRow>(
     `${SELECT_SUBSCRIPTION} ${LIVING}
       AND (?1 IS NULL OR s.application IN list(?1: name text))
       AND (?2 IS NULL OR s.action = ?2 OR s.rowid IN (
@@ -96,23 +89,22 @@ export async function updateSubscription(
   patch: SubscriptionPatch,
   nowMs: number,
 ): Promise<Subscription | undefined> {
-  const row = await findRow(work, id);
-  if (row === undefined) return undefined;
-  const wasActive = row.active === 1;
-  const { handler = row.handler, action = row.action, active = wasActive, settings } = patch;
-  if (action !== row.action) await bindAnew(work, { ...row, action }, nowMs);
+  const before = await findSubscription(work, id);
+  if (before === undefined) return undefined;
+  const { handler = before.handler, action = before.action, active = before.active, settings } = patch;
+  if (action !== before.action) await bindAnew(work, { ...before, action }, nowMs);
   await updateRow(work, "subscription", id, {
     handler: handler ?? NO_HANDLER,
-    max_retries: patch.maxRetries ?? row.max_retries,
+    max_retries: patch.maxRetries ?? before.max_retries,
     active,
-    ...(active === wasActive ? {} : { inactive_since_ms: active ? null : nowMs }),
+    ...(active === before.active ? {} : { inactive_since_ms: active ? null : nowMs }),
     action,
     // Who pauses or reactivates it takes over from the service, so the service's reason goes.
     ...(patch.active === undefined ? {} : { disabled_reason: null }),
-    ...(settings && settingColumns(changedSettings(settingsFromJson(row.settings), settings))),
-    ...(patch.active === true || handler !== row.handler ? NOTHING_KNOWN : {}),
+    ...(settings && settingColumns(changedSettings(before, settings))),
+    ...(patch.active === true || handler !== before.handler ? NOTHING_KNOWN : {}),
   });
-  if (patch.bearer !== undefined) await setBearer(work, id, row, patch.bearer);
+  if (patch.bearer !== undefined) await setBearer(work, id, before, patch.bearer);
   return await findSubscription(work, id);
 }
 
@@ -129,7 +121,7 @@ function settingColumns(settings: SubscriptionSettings) {
 }
 
 /** Binds a subscription to another action, which ends its replay. */
-async function bindAnew(work: Work, subscription: ListedSubscriptionRow, nowMs: number): Promise<void> {
+async function bindAnew(work: Work, subscription: Subscription, nowMs: number): Promise<void> {
   const { rowid: id, action } = subscription;
   await checkBinding(work, subscription);
   await matchActions(work, id, action);
@@ -143,7 +135,7 @@ export async function rotateSecret(
   rotation: SecretReplacement,
   nowMs: number,
 ): Promise<Subscription | undefined> {
-  const owner = await findRow(work, id);
+  const owner = await findSubscription(work, id);
   if (owner === undefined) return undefined;
   await replaceSecrets(work, owner, rotation, nowMs);
   return await findSubscription(work, id);
@@ -182,17 +174,7 @@ async function checkBinding(
   throw new EvregError("conflict", `subscription: ${message}.`, details);
 }
 
-type SubscriptionTimes =
-  | "previous_secret_until"
-  | "failing_since"
-  | "slowed_until"
-  | "last_claim_at"
-  | "timestamped";
-
-interface ListedSubscriptionRow extends StoredRecord<
-  Omit<Subscription, keyof SubscriptionSettings>,
-  "active" | SubscriptionTimes
-> {
+interface SubscriptionRow {
   readonly settings: string | null;
 }
 
@@ -208,21 +190,9 @@ const SELECT_SUBSCRIPTION = `
 
 const LIVING = "s.deleted_ms IS NULL";
 
-async function findRow(sql: Sql, id: number, condition = LIVING): Promise<ListedSubscriptionRow | undefined> {
-  return (
-    await sql.rows<ListedSubscriptionRow>(`${SELECT_SUBSCRIPTION} ${condition} AND s.rowid = ?`, id)
-  )[0];
-}
+const withoutSettings = recordsOf<Omit<Subscription, keyof SubscriptionSettings>>(answersOf(SUBSCRIPTION));
 
-function subscriptionOf({ settings, timestamped, ...row }: ListedSubscriptionRow): Subscription {
-  return {
-    ...row,
-    active: row.active === 1,
-    previous_secret_until: isoOrNull(row.previous_secret_until),
-    failing_since: isoOrNull(row.failing_since),
-    slowed_until: isoOrNull(row.slowed_until),
-    last_claim_at: isoOrNull(row.last_claim_at),
-    ...settingsFromJson(settings),
-    timestamped: toIso(timestamped),
-  };
+function subscriptionOf(row: SubscriptionRow): Subscription {
+  const { timestamped, ...record } = withoutSettings(row);
+  return { ...record, ...settingsFromJson(row.settings), timestamped };
 }

@@ -3,7 +3,7 @@ import type { EventPage, EventSelection, RowidRange, StoredEvent } from "../../e
 import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import { firstWithin, type Work } from "../operation.ts";
-import { type Sql } from "../sql.ts";
+import type { Sql } from "../sql.ts";
 import { ALL_ACTIONS, BLOCK, partsOf } from "./counts.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";

@@ -1,8 +1,8 @@
 import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../domain/audit.ts";
-import { toIso } from "../../../runtime/clock.ts";
+import { ANSWERS } from "../../../model/answers.ts";
 import type { AuditSelection } from "../../history.ts";
 import { MAX_REMOVED_ROWS } from "../operation.ts";
-import { insertRow, parseStored, type Sql, type StoredRecord } from "../sql.ts";
+import { insertRow, recordsOf, type Sql } from "../sql.ts";
 
 interface Changed {
   readonly change: AuditedChange;
@@ -35,8 +35,9 @@ export async function listAudit(
   sql: Sql,
   { fromMs, toMs, limit, after }: AuditSelection,
 ): Promise<readonly AuditEntry[]> {
-  const rows = await sql.rows<AuditRow>(
-    `SELECT rowid AS rowid, changed_ms AS timestamped, change, record_id, name, by_name AS "by", token_id, address, members FROM audit
+  const rows = await sql.rows<object>(
+    `SELECT rowid AS rowid, changed_ms AS timestamped, change, record_id, name, by_name AS "by", token_id, address,
+        coalesce(members, '[]') AS members FROM audit
       WHERE (?1 IS NULL OR changed_ms >= ?1) AND (?2 IS NULL OR changed_ms < ?2) AND (?3 IS NULL OR rowid < ?3)
       ORDER BY rowid DESC LIMIT ?4`,
     fromMs,
@@ -47,14 +48,7 @@ export async function listAudit(
   return rows.map(entryOf);
 }
 
-interface AuditRow extends StoredRecord<Omit<AuditEntry, "members">, "timestamped"> {
-  readonly members: string | null;
-}
-
-function entryOf(row: AuditRow): AuditEntry {
-  const members = row.members === null ? [] : (parseStored(row.members) as readonly ChangedMember[]);
-  return { ...row, timestamped: toIso(row.timestamped), members };
-}
+const entryOf = recordsOf<AuditEntry>(ANSWERS.AuditEntry.properties);
 
 export async function removeAudit(sql: Sql, beforeMs: number): Promise<number> {
   return await sql.run(

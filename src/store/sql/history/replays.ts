@@ -1,7 +1,8 @@
 import { EvregError } from "../../../domain/error.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/replay.ts";
-import { toIso } from "../../../runtime/clock.ts";
+import { answersOf } from "../../../model/field.ts";
+import { REPLAY } from "../../../model/replay.ts";
 import type { RowidRange } from "../../events.ts";
 import type {
   ReplayPlan,
@@ -16,20 +17,13 @@ import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { placeByKey } from "../queue/key-order.ts";
 import type { ReadPart } from "../operation.ts";
-import {
-  insertNumbered,
-  isoOrNull,
-  parseStored,
-  type Sql,
-  type SqlValue,
-  type StoredRecord,
-  updateRow,
-} from "../sql.ts";
+import { insertNumbered, parseStored, recordsOf, type Sql, type SqlValue, updateRow } from "../sql.ts";
 
-interface ReplayRow extends StoredRecord<
-  Omit<Replay, "skipped">,
-  "from" | "to" | "timestamped" | "finished_at"
-> {
+const recordOf = recordsOf<Replay>(answersOf(REPLAY));
+
+interface ReplayRow extends Omit<Replay, "from" | "to"> {
+  readonly from: number;
+  readonly to: number;
   /** The ranges that the replay has still to go through, as JSON. */
   readonly ranges: string;
   readonly active: number;
@@ -166,15 +160,8 @@ async function loadRunning(
   }));
 }
 
-function replayOf({ timestamped, finished_at, ranges: _ranges, active: _active, ...row }: ReplayRow): Replay {
-  return {
-    ...row,
-    from: toIso(row.from),
-    to: toIso(row.to),
-    ...replayCounts(row),
-    timestamped: toIso(timestamped),
-    finished_at: isoOrNull(finished_at),
-  };
+function replayOf(row: ReplayRow): Replay {
+  return recordOf({ ...row, ...replayCounts(row) });
 }
 
 /** Answers what a replay went through. What failed anew while it ran may be more than was counted at its start. */
