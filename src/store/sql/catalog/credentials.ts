@@ -1,5 +1,6 @@
 import type { BearerSetting, SecretReplacement } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
 import type { Token } from "../../../domain/token.ts";
 import { answersOf } from "../../../model/field.ts";
 import { TOKEN } from "../../../model/token.ts";
@@ -11,43 +12,42 @@ import { insertRow, recordsOf, type Sql } from "../sql.ts";
 
 // Secrets have a table of their own, so that no listing reads them. What a write removes there is erased at once.
 
+/** Those who share a secret: the subscriptions of an application, name and mode. */
+type Sharing = Pick<Subscription, "application" | "subscription" | "mode">;
+
 /**
- * Answers the stored secret of the oldest other subscription of the same application, name and mode, as these share it.
- * Subscriptions of mode pull have one of their own: whoever takes their deliveries knows it, and must not sign for a handler.
+ * Reads what is stored of a secret, once for each subscription that shares it, the oldest first. Subscriptions of mode pull have
+ * one of their own: whoever takes their deliveries knows it, and must not sign for a handler.
  */
-async function sharedSecret(sql: Sql, id: number) {
-  return await sql.first<{
-    secret: string;
-    previous_secret: string | null;
-    previous_until_ms: number | null;
-  }>(
-    `SELECT k.secret, k.previous_secret, k.previous_until_ms
-      FROM subscription AS s CROSS JOIN subscription AS o INDEXED BY subscription_living
-      CROSS JOIN subscription_secret AS k ON k.subscription_id = o.rowid
-      WHERE s.rowid = ? AND o.application = s.application AND o.subscription = s.subscription
-        AND o.mode = s.mode AND o.deleted_ms IS NULL AND o.rowid <> s.rowid
-      ORDER BY o.rowid LIMIT 1`,
-    id,
+async function loadShared(sql: Sql, { application, subscription, mode }: Sharing) {
+  return await sql.rows<{ id: number; secret: string; previous: string | null; untilMs: number | null }>(
+    `SELECT k.subscription_id AS id, k.secret, k.previous_secret AS previous, k.previous_until_ms AS untilMs
+      FROM subscription AS s INDEXED BY subscription_living
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid
+      WHERE s.application = ? AND s.subscription = ? AND s.mode = ? AND s.deleted_ms IS NULL ORDER BY s.rowid`,
+    application,
+    subscription,
+    mode,
   );
 }
 
-/** @param input of the subscription `id`; its secret is for the first of its application and name */
+/** @param input of the new subscription `id`; its secret is for the first of those that share one */
 export async function insertSecrets(
   work: Work,
   id: number,
-  input: SecretOwner & { readonly secret: string; readonly bearer?: BearerSetting },
+  input: Sharing & { readonly secret: string; readonly bearer?: BearerSetting | undefined },
 ): Promise<void> {
   const vault = new Vault(work.key);
   const about = aboutSecret(input, "secret");
-  const shared = await sharedSecret(work, id);
+  const [shared] = await loadShared(work, input);
   const isReadable = shared !== undefined && vault.open(about, shared.secret) !== undefined;
   await work.erase(
     `INSERT INTO subscription_secret (subscription_id, secret, previous_secret, previous_until_ms, bearer)
       VALUES (?, ?, ?, ?, 'secret')`,
     id,
     isReadable ? shared.secret : vault.seal(about, input.secret),
-    isReadable ? shared.previous_secret : null,
-    isReadable ? shared.previous_until_ms : null,
+    isReadable ? shared.previous : null,
+    isReadable ? shared.untilMs : null,
   );
   if (input.bearer !== undefined) await setBearer(work, id, input, input.bearer);
 }
@@ -65,26 +65,18 @@ export async function setBearer(
 }
 
 /**
- * Gives all subscriptions of an application, name and mode the same secret.
+ * Gives all who share a secret another one.
  * @throws EvregError `conflict` for an overlap while another one lasts
  */
 export async function replaceSecrets(
   work: Work,
-  owner: SecretOwner & { readonly mode: string },
+  owner: Sharing,
   rotation: SecretReplacement,
   nowMs: number,
 ): Promise<void> {
   await deleteExpiredSecrets(work, nowMs);
-  const rows = await work.rows<{ id: number; secret: string; until_ms: number | null }>(
-    `SELECT k.subscription_id AS id, k.secret, k.previous_until_ms AS until_ms
-      FROM subscription AS s INDEXED BY subscription_living
-      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid
-      WHERE s.application = ? AND s.subscription = ? AND s.mode = ? AND s.deleted_ms IS NULL`,
-    owner.application,
-    owner.subscription,
-    owner.mode,
-  );
-  const untilMs = rows.find((row) => row.until_ms !== null)?.until_ms ?? null;
+  const rows = await loadShared(work, owner);
+  const untilMs = rows.find((row) => row.untilMs !== null)?.untilMs ?? null;
   if (rotation.overlapMs > 0 && untilMs !== null) {
     const until = toIso(untilMs);
     const message = `Its secret is being rotated already: the previous one stays valid until ${until}. Wait until then, or rotate without an overlap (overlap_ms 0, --expire-now), which ends both earlier secrets at once.`;

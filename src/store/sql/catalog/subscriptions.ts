@@ -29,12 +29,13 @@ export async function createSubscription(
   nowMs: number,
 ): Promise<Subscription> {
   await checkBinding(work, input);
+  const mode = input.handler === null ? "pull" : "push";
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
   const id = await insertNumbered(work, "subscription", {
     application: input.application,
     subscription: input.subscription,
     action: input.action,
-    mode: input.handler === null ? "pull" : "push",
+    mode,
     handler: input.handler ?? NO_HANDLER,
     max_retries: input.maxRetries,
     active: input.active,
@@ -43,7 +44,7 @@ export async function createSubscription(
     ...settingColumns(settings),
   });
   await matchActions(work, id, input.action);
-  await insertSecrets(work, id, input);
+  await insertSecrets(work, id, { ...input, mode });
   return (await findSubscription(work, id))!;
 }
 
