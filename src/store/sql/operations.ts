@@ -48,24 +48,20 @@ export const OPERATIONS = {
     findAction: read(actions.findAction),
     listActions: read(actions.listActions),
     nearestAction: read(actions.nearestAction),
-    reviseAction: kept(
-      audited("action.updated", actions.reviseAction, {
-        before: (sql, [{ action }]) => actions.findAction(sql, action),
-        members: (after, before) => before && changedMembers(ACTION, before, after),
-      }),
-    ),
+    reviseAction: audited("action.updated", actions.reviseAction, {
+      before: (sql, [{ action }]) => actions.findAction(sql, action),
+      members: (after, before) => before && changedMembers(ACTION, before, after),
+    }),
     listRevisions: read(actions.listRevisions),
     createSubscription: audited("subscription.created", subscriptions.createSubscription),
     findSubscription: read(subscriptions.findSubscription),
     listSubscriptions: read(subscriptions.listSubscriptions),
-    updateSubscription: kept(
-      audited("subscription.updated", subscriptions.updateSubscription, {
-        before: (sql, [id]) => subscriptions.findSubscription(sql, id),
-        members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
-      }),
-    ),
-    rotateSecret: kept(audited("subscription.secret_rotated", subscriptions.rotateSecret)),
-    deleteSubscription: kept(audited("subscription.deleted", subscriptions.deleteSubscription)),
+    updateSubscription: audited("subscription.updated", subscriptions.updateSubscription, {
+      before: (sql, [id]) => subscriptions.findSubscription(sql, id),
+      members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
+    }),
+    rotateSecret: audited("subscription.secret_rotated", subscriptions.rotateSecret),
+    deleteSubscription: audited("subscription.deleted", subscriptions.deleteSubscription),
   },
   events: {
     record: joined(claims.recordAndClaim),
@@ -108,14 +104,12 @@ export const OPERATIONS = {
     }),
   },
   tokens: {
-    create: kept(
-      audited("token.created", credentials.createToken, {
-        members: ({ scopes }) => newValue("scopes", scopes.join(" ")),
-      }),
-    ),
+    create: audited("token.created", credentials.createToken, {
+      members: ({ scopes }) => newValue("scopes", scopes.join(" ")),
+    }),
     find: read(credentials.findToken),
     list: read(credentials.listTokens),
-    revoke: kept(audited("token.revoked", credentials.revokeToken)),
+    revoke: audited("token.revoked", credentials.revokeToken),
     recordUse: write(credentials.recordTokenUse, { durable: "later" }),
   },
   audit: {
@@ -166,7 +160,7 @@ interface AuditOptions<A extends readonly unknown[], R, B> {
 }
 
 /**
- * A write of which is kept who made it, in one transaction with the change itself.
+ * A write of which is kept who made it, in one transaction with the change itself. It is answered once all nodes know it.
  * @param run answers the record that it changed or made, and something else where it did neither; its last argument is the time
  * @returns an operation with one argument more, who makes the change. Without it, evreg itself does, which is not kept.
  */
@@ -176,7 +170,7 @@ function audited<A extends readonly unknown[], R, B>(
   { before, members = () => [] }: AuditOptions<A, Extract<R, AuditedRecord>, B> = {},
 ): WriteOperation<readonly [...A, by?: Actor], R> {
   const argCount = run.length - 1;
-  return write(async (work: Work, ...call: readonly [...A, by?: Actor]): Promise<R> => {
+  const keeping = async (work: Work, ...call: readonly [...A, by?: Actor]): Promise<R> => {
     const args = call.slice(0, argCount) as readonly unknown[] as A;
     const by = call[argCount] as Actor | undefined;
     if (by === undefined) return await run(work, ...args);
@@ -188,7 +182,8 @@ function audited<A extends readonly unknown[], R, B>(
       await recordChange(work, { change, ...subjectOf(answer), members: changed }, nowMs, by);
     }
     return answer;
-  });
+  };
+  return kept(write(keeping));
 }
 
 function isRecord<R>(answer: R): answer is Extract<R, AuditedRecord> {
