@@ -4,7 +4,6 @@ import { toIso } from "../../../runtime/clock.ts";
 import type { Deactivated } from "../../queue.ts";
 import type { EventCandidate } from "../../rules/recording.ts";
 import { receiversOf } from "../catalog/matching.ts";
-import { countFailed } from "../history/stats.ts";
 import type { Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { recordEvents } from "./record.ts";
@@ -20,13 +19,12 @@ interface ReportedChanges {
   readonly deactivated?: readonly Deactivated[];
 }
 
-/** Reports changes together, however many there are, and counts what failed. */
+/** Reports changes together, however many there are. */
 export async function recordServiceEvents(
   work: Work,
   { failed = [], blocked = [], deactivated = [] }: ReportedChanges,
   nowMs: number,
 ): Promise<void> {
-  await countFailed(work, failed, nowMs);
   if (failed.length + blocked.length + deactivated.length === 0) return;
   const subscribed = await loadSubscribedActions(work);
   if (subscribed.size === 0) return;

@@ -79,21 +79,6 @@ export async function countPublished(
   await counts.write(sql);
 }
 
-export async function countFailed(sql: Sql, deliveryIds: readonly number[], nowMs: number): Promise<void> {
-  if (deliveryIds.length === 0) return;
-  const failed = await sql.rows<{ action: number; subscription: number; count: number }>(
-    `SELECT e.action_id AS action, d.subscription_id AS subscription, count(*) AS count
-      FROM list(?: id bigint) AS failed CROSS JOIN delivery AS d ON d.rowid = failed.id
-      CROSS JOIN event AS e ON e.rowid = d.event_id GROUP BY 1, 2`,
-    deliveryIds,
-  );
-  const counts = new StatsCounts();
-  for (const { action, subscription, count } of failed) {
-    counts.add(nowMs, [action, subscription], MEASURE.failed, count);
-  }
-  await counts.write(sql);
-}
-
 /** SQL that is true of a table's rows of the applications `?2`. */
 function isOfApplications(table: string): string {
   return `(?2 IS NULL OR ${table}.application IN list(?2: name text))`;

@@ -6,10 +6,12 @@ import type {
   DeliveryWithAttempts,
   SubscriptionAttempt,
 } from "../../../domain/delivery.ts";
+import { MEASURE } from "../../../domain/stats/tally.ts";
 import { TLS_REASONS } from "../../../model/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/retries.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
+import { StatsCounts } from "../history/stats.ts";
 import { type Sql, type StoredRecord, updateRow } from "../sql.ts";
 import {
   DELIVERY_STATE,
@@ -53,6 +55,10 @@ export async function skipDelivery(work: Work, id: number, nowMs: number): Promi
   checkSkip(requestedOf(row));
   await updateRow(work, "delivery", id, { state: DELIVERY_STATE.failed, due_ms: null, finished_ms: nowMs });
   await releaseKeys(work, keysOf(row), nowMs);
+  const action = await work.value<number>("SELECT action_id FROM event WHERE rowid = ?", row.event_id);
+  const counts = new StatsCounts();
+  counts.add(nowMs, [action, row.subscription_id], MEASURE.failed);
+  await counts.write(work);
   await recordServiceEvents(work, { failed: [id] }, nowMs);
   work.changes.push({ failed: 1 });
   return deliveryOf((await findRow(work, id))!);

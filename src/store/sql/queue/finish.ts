@@ -1,3 +1,4 @@
+import { MEASURE } from "../../../domain/stats/tally.ts";
 import type { Deactivated } from "../../queue.ts";
 import {
   type AttemptedDelivery,
@@ -39,13 +40,15 @@ export async function finishAttempts(
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
     const { subscription_id: subscriptionId } = leased;
+    const series = [leased.action_id, subscriptionId] as const;
     const subscription = attempted.get(subscriptionId)!;
     const verdict = verdictOn(row, leased, subscription, row.nowMs);
     leases.delete(leased.id);
     collect(writes, leased, row, verdict, nowMs);
     if (verdict.attempt !== undefined && verdict.attempt !== "returned") {
-      counts.attempted([leased.action_id, subscriptionId], row, nowMs);
+      counts.attempted(series, row, nowMs);
     }
+    if (verdict.state === "failed") counts.add(nowMs, series, MEASURE.failed);
     if (leased.key !== null) {
       const key: OrderKey = [subscriptionId, leased.key];
       writes.keys.push(key);
