@@ -39,9 +39,7 @@ export async function matchActions(sql: Sql, subscriptionId: number, action: str
 /** Matches a subscription with no action, as one that is deleted. */
 export async function endMatches(sql: Sql, subscriptionId: number): Promise<void> {
   await sql.run(
-    `UPDATE binding SET receives = 0 WHERE (action_id, subscription_id) IN (
-        SELECT b.action_id, b.subscription_id FROM binding AS b INDEXED BY binding_subscription
-        WHERE b.subscription_id = ? AND b.receives = 1)`,
+    "UPDATE binding INDEXED BY binding_subscription SET receives = 0 WHERE subscription_id = ? AND receives = 1",
     subscriptionId,
   );
 }

@@ -287,7 +287,6 @@ interface ReplayWalk {
 }
 
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
-const OF_ACTION = "e.action_id = (SELECT a.rowid FROM action AS a WHERE a.action = ?2)";
 const RECEIVED =
   "EXISTS (SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1)";
 
@@ -303,21 +302,19 @@ function deliveriesBy(index: string, looked: string, chosen: string): ReplayWalk
 
 /** With a pattern all events are walked, as several walks of the index of actions would have to be merged. */
 function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
-  const isForAll = isPattern(action);
-  const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
-  const matches = isForAll ? RECEIVED : OF_ACTION;
-  const walked = `FROM ${from} WHERE ${isForAll ? "TRUE" : OF_ACTION} AND e.rowid BETWEEN ?3 AND ?4`;
+  const ofAction = "INDEXED BY event_action WHERE e.action_id = (SELECT rowid FROM action WHERE action = ?2)";
+  const walked = `FROM event AS e ${isPattern(action) ? "NOT INDEXED WHERE TRUE" : ofAction} AND e.rowid BETWEEN ?3 AND ?4`;
   const events = (delivery: string): ReplayWalk => ({
     first: `SELECT e.rowid ${walked} ORDER BY e.rowid LIMIT 1`,
     chosen: `SELECT e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery ${walked}
-      AND ${isForAll ? RECEIVED : "TRUE"} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION} AND ${delivery}) ORDER BY event`,
+      AND ${RECEIVED} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION} AND ${delivery}) ORDER BY event`,
   });
   const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
     // With a join the engine would ignore the end of the window, and walk to the end of the index.
     failed: deliveriesBy(
       "delivery_failed_event",
       `d.state = ${DELIVERY_STATE.failed}`,
-      `EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
+      `EXISTS (SELECT 1 FROM event AS e WHERE e.rowid = d.event_id AND ${RECEIVED})`,
     ),
     // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
     waiting: deliveriesBy(
