@@ -162,15 +162,12 @@ export async function statsSubjects(sql: Sql, query: StatsSubjects): Promise<rea
 }
 
 export async function removeStats(sql: Sql, nowMs: number): Promise<number> {
-  let removed = 0;
-  for (const { spanMs, keptMs } of STATS_SPANS) {
-    removed += await sql.run(
-      `DELETE FROM figure WHERE (span_ms, start_ms, action_id, subscription_id, measure) IN (
-          SELECT span_ms, start_ms, action_id, subscription_id, measure FROM figure WHERE span_ms = ? AND start_ms < ? LIMIT ?)`,
-      spanMs,
-      nowMs - keptMs,
-      MAX_REMOVED_ROWS - removed,
-    );
-  }
-  return removed;
+  return await sql.run(
+    `DELETE FROM figure WHERE (span_ms, start_ms, action_id, subscription_id, measure) IN (
+        SELECT f.span_ms, f.start_ms, f.action_id, f.subscription_id, f.measure
+        FROM list(?: span_ms bigint, before_ms bigint) AS old CROSS JOIN figure AS f
+        WHERE f.span_ms = old.span_ms AND f.start_ms < old.before_ms LIMIT ?)`,
+    STATS_SPANS.map(({ spanMs, keptMs }) => [spanMs, nowMs - keptMs]),
+    MAX_REMOVED_ROWS,
+  );
 }
