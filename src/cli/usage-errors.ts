@@ -210,7 +210,7 @@ export function unknownCommand(id: string, { commands }: AllCommands): EvregErro
     return usageError(`There is no command ${JSON.stringify(words)}; ${advice}`);
   }
   const topics = [...new Set(ids.map((one) => one.split(":")[0]!))];
-  const meant = OTHER_WORDS[topic] ?? nearest(topic, topics);
+  const meant = Object.hasOwn(OTHER_WORDS, topic) ? OTHER_WORDS[topic] : nearest(topic, topics);
   const advice = meant === undefined ? `there are: ${topics.join(", ")}.` : `did you mean ${meant}?`;
   return usageError(`There is no command ${JSON.stringify(topic)}; ${advice}`);
 }

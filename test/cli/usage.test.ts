@@ -18,6 +18,8 @@ const MISTAKES: readonly (readonly [line: string, named: RegExp])[] = [
   ["actions types x", /did you mean actions get NAME --json \| jq .* npx json-schema-to-typescript\?/],
   ["--json actions", /"error":"Name the command before its flags/],
   ["pubilsh a {}", /no command "pubilsh"; did you mean publish\?/],
+  // A member of every object.
+  ["constructor", /no command "constructor"; there are: /],
   // A hidden command is suggested to nobody.
   ["completed", /no command "completed"; there are: (?!.*complete,)/],
   ["actions lst", /no command "actions lst"; did you mean actions list\?/],
