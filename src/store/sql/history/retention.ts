@@ -10,8 +10,8 @@ import { type Sql, walkedBy } from "../sql.ts";
 const MAX_REMOVED_BYTES = 2 * 1024 * 1024;
 
 /**
- * Looks at the next `MAX_REMOVED_ROWS` events of the range, and deletes those without an unfinished delivery, each with all its deliveries and their
- * attempts: as one transaction made them.
+ * Looks at the next `MAX_REMOVED_ROWS` events of the range, and deletes those without an unfinished delivery, each with all its
+ * deliveries and their attempts: as one transaction made them.
  */
 export async function removeExpired(
   sql: Sql,
