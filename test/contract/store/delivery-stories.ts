@@ -153,6 +153,8 @@ keeps the order of each key
 const REPLAYS = `
 of what failed makes it due again with all its retries, its attempts counting on
   retries 0; publish 4; claim 1 2 3 4; fail 2 4; deliver 1 3; replay failed 2; claim 2(0) 4(0)
+of what failed leaves out what failed of an action that it had before
+  retries 0; publish 1; claim 1; fail 1; bind now; publish 1; claim 2; fail 2; replay failed 1; claim 2(0)
 of what was missed makes deliveries for events that have none, and only for those of its present action
   publish 1; pause; publish 1; resume; bind now; publish 1; pause; publish 2; resume; claim 1 3; deliver 1 3
   replay missed 2; claim 4 5; deliver 4 5; count missed 0
