@@ -17,6 +17,7 @@ it.each([
   [{ due: 26, unfinished: 26 }, "all", 0],
   [{ due: 0, unfinished: 996 }, "all", 4],
   [{ due: 0, unfinished: 1_000 }, "missed", 0],
+  [{ due: 1, unfinished: 1_001 }, "missed", 0],
   [{ due: 0, unfinished: 1_000 }, "waiting", 8],
 ] as const)("beside %o a step of %s makes %i due", (queued, selection, capacity) => {
   const limits = { maxQueued: 8, maxDue: 50, maxUnfinished: 1_000 };

@@ -217,7 +217,8 @@ export function replayCapacity(
   if (due > maxDue / 2) return 0;
   // All deliveries that wait are unfinished already.
   const allowed = selection === "waiting" ? Infinity : maxUnfinished - unfinished;
-  return Math.min(maxQueued, maxDue - due, allowed);
+  // More may be unfinished already, above all in an order.
+  return Math.max(0, Math.min(maxQueued, maxDue - due, allowed));
 }
 
 async function capacityOf(
