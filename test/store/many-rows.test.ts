@@ -102,6 +102,27 @@ it("what waits is found behind very many that are due, in one part", async () =>
   connection.close();
 });
 
+it("what is unfinished is found behind very many that are delivered, in two parts", async () => {
+  const delivered = 17_000;
+  const store = await fill(
+    HELD + delivered,
+    "'a'",
+    `${series(HELD + delivered)} INSERT INTO delivery
+        (rowid, event_id, subscription_id, state, attempt, created_ms, due_ms, failures, finished_ms)
+      SELECT n, n, 2, iif(n > ${HELD}, 2, 0), 1, n, iif(n > ${HELD}, NULL, ${NOW} + 1), n <= ${HELD}, iif(n > ${HELD}, 1, NULL) FROM n`,
+  );
+  await store.close();
+  const connection = await openFile(join(scratch.path, "evreg.db"));
+  const cause = { name: "waiting", nowMs: NOW } as const;
+  for (const query of [{ cause }, { status: "waiting" }, { status: "waiting", subscription: 2 }] as const) {
+    const first = await listDeliveries(connection.read, { ...query, limit: 2 });
+    expect(first.items).toEqual([]);
+    const { items } = await listDeliveries(connection.read, first.rest!);
+    expect(items.map(({ rowid }) => rowid)).toEqual([HELD, HELD - 1]);
+  }
+  connection.close();
+});
+
 it("a read of very many rows finds what is rare, and does not block writes and other reads", async () => {
   // Each of these deliveries has to be looked at for the few of the other action.
   const rare = [119_999, 17_000, 5];

@@ -26,7 +26,10 @@ import {
 interface Extent {
   /** Candidates that are looked at, each for one or two microseconds, in which other reads wait. */
   readonly lookedAt: number;
-  /** Where no more than so many are unfinished, they are gathered and sorted, some 0.1 µs for each. */
+  /**
+   * Where no more than so many are unfinished, they are gathered and sorted, some 0.1 µs for each; ten times as many once the newest
+   * candidates were looked at and were not enough.
+   */
   readonly gathered: number;
 }
 
@@ -191,7 +194,7 @@ const BEHIND = rowids(
 
 async function sourceOf(
   sql: Sql,
-  { event, cause }: DeliverySelection,
+  { event, cause, after }: DeliverySelection,
   status: DeliveryStatus | undefined,
   { subscriptions }: Filter,
   { gathered }: Extent,
@@ -208,7 +211,7 @@ async function sourceOf(
       text: `${pending} UNION ALL ${BEHIND}`,
       values: isLater ? [ids, cause.nowMs, cause.nowMs, ids] : [ids, ids],
     };
-    if (await isWithin(sql, unfinished, gathered)) return unfinished;
+    if (await isWithin(sql, unfinished, after === undefined ? gathered : 10 * gathered)) return unfinished;
   }
   const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;
   if (!isFew) return { text: rowids("delivery"), values: [] };
