@@ -25,6 +25,18 @@ export function idempotencySuite(open: OpenStore): void {
     ]);
   });
 
+  it("are used by the payload that came first, and by no other one of its length or another", async () => {
+    const action = await on.action();
+    await record(eventOf(action, "[1]", "k"), eventOf(action, "[2]", "l"));
+    const texts = ["[2]", "[1]", "[1 ]", "[1]"];
+    const outcomes = ["key_conflict", "replayed", "key_conflict", "replayed"];
+    expect(await record(...texts.map((text) => eventOf(action, text, "k")))).toEqual(outcomes);
+    // So it is within a batch.
+    const first = eventOf(action, "[1]", "m");
+    const others = texts.map((text) => eventOf(action, text, "m"));
+    expect(await record(first, ...others)).toEqual(["recorded", ...outcomes]);
+  });
+
   it("finds used keys anywhere in a large batch", async () => {
     const action = await on.action();
     const batch = (keys: readonly (number | undefined)[]) =>

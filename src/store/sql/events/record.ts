@@ -148,14 +148,16 @@ async function loadActions(
 // they were used, and the action answers to them still.
 
 interface KeyUseRow extends Omit<KeyUse, "isSame"> {
-  readonly action_id: number;
   /** Which candidate uses the key now. */
   readonly position: number;
+  /** Whether it has the candidate's action, and a payload of the same length. */
+  readonly isOfAction: number;
+  readonly isAlike: number;
 }
 
 /**
  * Reads the stored events that have used the keys of candidates: those of the same application, and those of the same action
- * from before it came to that application. Of the payloads, which could be gigabytes, one at a time is read.
+ * from before it came to that application. Of the payloads, which could be gigabytes, those of the same length are read.
  */
 async function loadKeyUses(
   sql: Sql,
@@ -166,28 +168,32 @@ async function loadKeyUses(
   const candidates = all.filter(({ idempotencyKey }) => idempotencyKey !== null);
   if (candidates.length === 0) return uses;
   const rows = await sql.rows<KeyUseRow>(
-    `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, e.action_id, c.position
-      FROM list(?1: key text, position integer, action_id bigint, application text) AS c
+    `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, c.position, e.action_id = c.action_id AS isOfAction,
+        e.action_id = c.action_id AND octet_length(e.payload) = c.length AS isAlike
+      FROM list(?1: key text, position integer, action_id bigint, length bigint, application text) AS c
       CROSS JOIN event AS e
       WHERE e.idempotency_key = c.key AND (e.idempotency_application = c.application OR e.action_id = c.action_id)`,
-    candidates.map(({ idempotencyKey, actionId }, position) => [
+    candidates.map(({ idempotencyKey, actionId, payload }, position) => [
       idempotencyKey,
       position,
       actionId,
+      payload.length,
       actions.get(actionId)?.application,
     ]),
   );
-  for (const { action_id: actionId, position, ...use } of rows) {
+  // They are asked for at once, as an engine on the network takes longest to be asked.
+  const same = await Promise.all(
+    rows.map(async ({ rowid, position, isAlike }) => {
+      if (isAlike !== 1) return false;
+      const payload = await sql.joined("SELECT payload AS bytes FROM event WHERE rowid = ?", rowid);
+      return Buffer.compare(payload, candidates[position]!.payload) === 0;
+    }),
+  );
+  for (const [index, { position, isOfAction, isAlike: _alike, ...use }] of rows.entries()) {
     const candidate = candidates[position]!;
-    const isOfAction = actionId === candidate.actionId;
     // Where an action has moved, its own event comes before one of its new application.
-    if (uses.has(candidate) && !isOfAction) continue;
-    const payload =
-      isOfAction && (await sql.joined("SELECT payload AS bytes FROM event WHERE rowid = ?", use.rowid));
-    uses.set(candidate, {
-      ...use,
-      isSame: payload !== false && Buffer.compare(payload, candidate.payload) === 0,
-    });
+    if (uses.has(candidate) && isOfAction !== 1) continue;
+    uses.set(candidate, { ...use, isSame: same[index]! });
   }
   return uses;
 }

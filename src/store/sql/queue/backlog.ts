@@ -190,9 +190,12 @@ export async function countUnfinished(
   subscription: number,
   max: number,
 ): Promise<{ readonly deliveries: number; readonly isLeast: boolean }> {
-  const count = async (some: string): Promise<number> =>
-    await sql.value(`SELECT count(*) FROM (SELECT 1 ${some} LIMIT ?2) AS counted`, subscription, max);
-  const [pending, behind] = [await count(PENDING_OF), await count(BEHIND_OF)];
+  const { pending, behind } = (await sql.first<{ pending: number; behind: number }>(
+    `SELECT (SELECT count(*) FROM (SELECT 1 ${PENDING_OF} LIMIT ?2) AS few) AS pending,
+        (SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?2) AS few) AS behind`,
+    subscription,
+    max,
+  ))!;
   return { deliveries: pending + behind, isLeast: pending >= max || behind >= max };
 }
 
