@@ -7,6 +7,7 @@ import type { AttentionPage, AttentionSelection } from "../../queue.ts";
 import { listSubscriptions } from "../catalog/subscriptions.ts";
 import { SelectedEvents } from "../events/list.ts";
 import { idRangesOf } from "../events/timeline.ts";
+import { each } from "../operation.ts";
 import { isoOrNull, type Sql } from "../sql.ts";
 import { countUnfinished } from "./backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF } from "./delivery-state.ts";
@@ -20,20 +21,23 @@ const FAILED = `FROM delivery INDEXED BY delivery_failed_event WHERE subscriptio
 /** One answer looks at so many failed deliveries, of all subscriptions and of each. */
 const MAX_FAILED = 100_000;
 const MAX_FAILED_EACH = 1_000;
-/** One answer counts so many unfinished deliveries, of all subscriptions and of each; so many of each even where others have very many. */
+/** One answer counts so many unfinished deliveries, of all subscriptions and of each. */
 const MAX_COUNTED = 200_000;
 const MAX_COUNTED_EACH = 10_000;
-const LEAST_COUNTED_EACH = 100;
 /** One answer counts of so many subscriptions what they have missed: with patterns of many actions, each takes a millisecond. */
 export const MAX_MISSED = 200;
 const DAY_MS = 86_400_000;
 
-type Item = Omit<Attention, "found">;
+/** Counts what a subscription has missed; `null` where that is counted of enough others. */
+type MissedBy = (subscription: Subscription, since: string | null) => Promise<number | null>;
 
-/** How many deliveries one answer may still count, and of how many subscriptions what they have missed. */
-interface Budget {
-  deliveries: number;
-  missed: number;
+/** One item before its deliveries are counted. */
+interface Entry {
+  readonly subscription: Subscription;
+  readonly reason: AttentionReason;
+  /** In ISO 8601; `null` where it is not known. */
+  readonly since: string | null;
+  readonly more?: Partial<Attention>;
 }
 
 export async function listAttention(
@@ -42,17 +46,25 @@ export async function listAttention(
 ): Promise<AttentionPage> {
   const all = await listSubscriptions(sql, applications === undefined ? {} : { applications });
   const subscriptions = all.filter((one) => !isLeft(one, nowMs));
-  const maxFailed = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, subscriptions.length)));
-  const budget: Budget = { deliveries: MAX_COUNTED, missed: MAX_MISSED };
-  const items: Item[] = [];
+  const maxFailed = shareOf(MAX_FAILED, MAX_FAILED_EACH, subscriptions);
+  let counted = 0;
+  const missedBy: MissedBy = async (one, since) =>
+    (counted += 1) > MAX_MISSED ? null : await countMissed(sql, one, since);
+  const entries: Entry[] = [];
   for (const one of subscriptions) {
-    const state = await stateOf(sql, one, nowMs, budget);
+    const state = await stateOf(sql, one, nowMs, missedBy);
     const found = [state, await failuresOf(sql, one, maxFailed, nowMs)];
-    items.push(...found.filter((item) => item !== undefined));
+    entries.push(...found.filter((entry) => entry !== undefined));
   }
-  const subscribers = new Set(items.map((item) => item.subscription_id));
-  const first = items.toSorted(byGravity).slice(0, limit);
-  return { items: first, total: items.length, subscriptions: subscribers.size };
+  const first = entries.toSorted(byGravity).slice(0, limit);
+  const max = shareOf(MAX_COUNTED, MAX_COUNTED_EACH, first);
+  const items = await each(first, (one) => itemOf(sql, one, nowMs, max));
+  const subscribers = new Set(entries.map(({ subscription }) => subscription.rowid));
+  return { items, total: entries.length, subscriptions: subscribers.size };
+}
+
+function shareOf(most: number, mostOfEach: number, all: readonly unknown[]): number {
+  return Math.min(mostOfEach, Math.ceil(most / Math.max(1, all.length)));
 }
 
 /** A pull subscription that goes by itself within a day is there for a while only. */
@@ -67,31 +79,12 @@ function isLeft(
   return isTemporary && Date.parse(claimed ?? timestamped) <= nowMs - LEFT.unclaimedMs;
 }
 
-/** Orders items: the gravest first, and of each kind what has lasted longest. One that has no known start comes last. */
-function byGravity(one: Item, other: Item): number {
-  const rank = ({ reason }: Item): number => ATTENTION_REASONS.indexOf(reason);
-  const start = ({ since }: Item): number => (since === null ? Number.MAX_VALUE : Date.parse(since));
+/** Orders entries: the gravest first, and of each kind what has lasted longest. One that has no known start comes last. */
+function byGravity(one: Entry, other: Entry): number {
+  const rank = ({ reason }: Entry): number => ATTENTION_REASONS.indexOf(reason);
+  const start = ({ since }: Entry): number => (since === null ? Number.MAX_VALUE : Date.parse(since));
   const inOrder = rank(one) - rank(other) || start(one) - start(other);
-  return inOrder || one.subscription_id - other.subscription_id;
-}
-
-function itemOf(one: Subscription, reason: AttentionReason): Item {
-  const { rowid: subscription_id, application, subscription, action } = one;
-  return {
-    reason,
-    subscription_id,
-    application,
-    subscription,
-    action,
-    since: null,
-    until: null,
-    published_from: null,
-    deliveries: null,
-    at_least: false,
-    delivery_id: null,
-    missed: null,
-    error: null,
-  };
+  return inOrder || one.subscription.rowid - other.subscription.rowid;
 }
 
 /** SQL of when the first delivery that a pull subscription is to get came due. What is leased is due as well, but somebody has it. */
@@ -108,43 +101,42 @@ async function stateOf(
   sql: Sql,
   subscription: Subscription,
   nowMs: number,
-  budget: Budget,
-): Promise<Item | undefined> {
-  const { rowid, mode, blocked_by: blocker, failing_since: failing, slowed_until: slowed } = subscription;
-  const unclaimed = mode === "pull" ? await unclaimedSince(sql, subscription) : null;
+  missedBy: MissedBy,
+): Promise<Entry | undefined> {
+  const { rowid, mode, failing_since: failing, last_claim_at: claimed, timestamped } = subscription;
+  const read = async (text: string): Promise<string | null> =>
+    isoOrNull((await sql.value<number | null | undefined>(text, rowid)) ?? null);
+  const due = mode === "pull" ? await read(FIRST_DUE) : null;
+  const lastClaim = claimed ?? timestamped;
+  const unclaimed = due !== null && due < lastClaim ? lastClaim : due;
   const isUnclaimed = unclaimed !== null && Date.parse(unclaimed) <= nowMs - UNCLAIMED_MS;
   const reason = subscriptionState(subscription, nowMs, isUnclaimed);
-  if (reason === "active") return undefined;
-  const most = Math.max(LEAST_COUNTED_EACH, Math.min(MAX_COUNTED_EACH, budget.deliveries));
-  const { deliveries, isLeast } = await countUnfinished(sql, rowid, most);
-  budget.deliveries -= deliveries;
-  const item = { ...itemOf(subscription, reason), deliveries, at_least: isLeast };
-  if (!subscription.active) {
-    const since = isoOrNull(await sql.value<number | null>(INACTIVE_SINCE, rowid));
-    budget.missed -= 1;
-    const missed = budget.missed < 0 ? null : await countMissed(sql, subscription, since);
-    const isNothing = reason === "paused" && deliveries === 0 && missed === 0;
-    return isNothing ? undefined : { ...item, since, missed, error: subscription.disabled_reason };
+  switch (reason) {
+    case "deactivated": {
+      const since = await read(INACTIVE_SINCE);
+      const missed = await missedBy(subscription, since);
+      return { subscription, reason, since, more: { missed, error: subscription.disabled_reason } };
+    }
+    case "blocked":
+      return { subscription, reason, since: failing, more: { delivery_id: subscription.blocked_by } };
+    case "failing":
+      return { subscription, reason, since: failing };
+    case "unclaimed":
+      return { subscription, reason, since: unclaimed };
+    case "slowed":
+      return { subscription, reason, since: null };
+    case "paused": {
+      const since = await read(INACTIVE_SINCE);
+      const missed = await missedBy(subscription, since);
+      const held = await sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, rowid);
+      const isNothing = held === undefined && missed === 0;
+      return isNothing ? undefined : { subscription, reason, since, more: { missed } };
+    }
+    case "active":
+      return undefined;
+    default:
+      return reason satisfies never;
   }
-  return {
-    ...item,
-    since: reason === "unclaimed" ? unclaimed : failing,
-    until: slowed !== null && Date.parse(slowed) > nowMs ? slowed : null,
-    // The one that blocks does not wait behind itself.
-    deliveries: deliveries - (blocker === null ? 0 : 1),
-    delivery_id: blocker,
-    error: await lastErrorOf(sql, rowid, blocker),
-  };
-}
-
-/** Answers since when what is due of a pull subscription is claimed by nobody; `null` where nothing is due. */
-async function unclaimedSince(
-  sql: Sql,
-  { rowid, last_claim_at: claimed, timestamped }: Subscription,
-): Promise<string | null> {
-  const due = isoOrNull((await sql.value<number | null | undefined>(FIRST_DUE, rowid)) ?? null);
-  const lastClaim = claimed ?? timestamped;
-  return due !== null && due < lastClaim ? lastClaim : due;
 }
 
 /**
@@ -185,7 +177,7 @@ async function failuresOf(
   subscription: Subscription,
   most: number,
   nowMs: number,
-): Promise<Item | undefined> {
+): Promise<Entry | undefined> {
   const [last] = await sql.rows<FailedRow>(
     `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
         min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs,
@@ -202,7 +194,40 @@ async function failuresOf(
   // Of those that were not looked at, the first one counts.
   const published_from = isoOrNull(at_least ? Math.min(publishedMs, oldestMs) : publishedMs);
   const since = toIso(sinceMs);
-  return { ...itemOf(subscription, "failed"), since, ...more, at_least, published_from };
+  return { subscription, reason: "failed", since, more: { ...more, at_least, published_from } };
+}
+
+async function itemOf(
+  sql: Sql,
+  { subscription: one, reason, since, more }: Entry,
+  nowMs: number,
+  max: number,
+): Promise<Omit<Attention, "found">> {
+  const { rowid: subscription_id, application, subscription, action } = one;
+  const isSlowed = one.slowed_until !== null && Date.parse(one.slowed_until) > nowMs;
+  const item = {
+    reason,
+    subscription_id,
+    application,
+    subscription,
+    action,
+    since,
+    until: one.active && reason !== "failed" && isSlowed ? one.slowed_until : null,
+    published_from: null,
+    deliveries: null,
+    at_least: false,
+    delivery_id: null,
+    missed: null,
+    error: null,
+    ...more,
+  };
+  if (reason === "failed") return item;
+  const { deliveries, isLeast } = await countUnfinished(sql, subscription_id, max);
+  const counted = { ...item, deliveries, at_least: isLeast };
+  if (!one.active) return counted;
+  const error = await lastErrorOf(sql, subscription_id, item.delivery_id);
+  // The one that blocks does not wait behind itself.
+  return { ...counted, error, deliveries: Math.max(0, deliveries - (reason === "blocked" ? 1 : 0)) };
 }
 
 /** Answers the last error of the delivery that is named, or else of the newest that has failed so far, or for good. */
