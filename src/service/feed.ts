@@ -232,7 +232,7 @@ export class Feed {
     // The ring is read before the events' end, so that nothing which follows from a later event is left out.
     const result = this.#ring.last;
     const selection = { ...FIRST, ...(fromMs === undefined ? {} : { fromMs }) };
-    const events = view.topics.has("events") ? await this.#events.list(selection) : NO_EVENTS;
+    const events = view.topics.has("events") ? await this.#events.first(selection) : NO_EVENTS;
     const { ids, newest, removed } = events;
     const before = (ids[0] ?? newest + 1) - 1;
     const { position, gaps } = this.#placeOf(view, start, { event: newest, result }, before);

@@ -24,6 +24,8 @@ export interface EventStore {
    * misses none. A page costs about the same wherever it begins.
    */
   list(query: EventSelection): Promise<EventPage>;
+  /** Lists one event at most; goes before lists that wait. */
+  first(query: EventSelection & { readonly limit: 1 }): Promise<EventPage>;
   find(id: number): Promise<StoredEvent | undefined>;
   /** Counts the deliveries of each of these events to these applications, or to all. Delays no write. */
   countDeliveries(

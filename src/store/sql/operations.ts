@@ -66,6 +66,7 @@ export const OPERATIONS = {
   events: {
     record: joined(claims.recordAndClaim),
     list: longRead(events.listEvents),
+    first: read(events.listEvents),
     find: read(events.findEvent),
     countDeliveries: longRead(deliveries.countDeliveries),
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
