@@ -22,8 +22,10 @@ import { countBacklog, countPending } from "../../src/store/sql/queue/backlog.ts
 import type { WriteConnection } from "../../src/store/libsql/connection.ts";
 import { type Work, workOn } from "../../src/store/sql/operation.ts";
 import type { SqlValue } from "../../src/store/sql/sql.ts";
+import { Vault } from "../../src/store/secret-cipher.ts";
 import type { SyncSql, SyncWork } from "../../src/store/libsql/statements.ts";
-import type { EventBatch, FinishedRow, WireEvent } from "../../src/store/sql/queue/wire.ts";
+import type { EventBatch, WireEvent } from "../../src/store/sql/queue/claim.ts";
+import type { FinishedRow } from "../../src/store/sql/queue/finish.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { subscriptionTo, useScratch } from "./opened-store.ts";
@@ -40,7 +42,7 @@ function scans(plans: readonly string[]): string[] {
 
 /** What operations work with, and these bytes. */
 function withBytes(sql: SyncSql, bytes = new Uint8Array(1)): SyncWork {
-  return workOn(sql, undefined, new Uint8Array(bytes).buffer);
+  return workOn(sql, new Vault(undefined), new Uint8Array(bytes).buffer);
 }
 
 /** An event of the first action. */
@@ -119,7 +121,7 @@ describe("query plans", () => {
   const claim = claimRequest({ nowMs: 9 });
   /** Ends the attempt at the first delivery that is due. */
   async function finish(sql: Work, row: Partial<FinishedRow>, options: FinishOptions = {}): Promise<void> {
-    const { claimId } = (await claimDue(sql, claim)).rows[0]!;
+    const { claimId } = (await claimDue(sql, claim)).claims[0]!;
     const result = { deliveryId: 1, claimId, ending: "delivered", startedAtMs: 1, durationMs: 1 } as const;
     await finishAttempts(sql, [{ ...result, ...row, nowMs: 9, options }]);
   }
@@ -139,7 +141,7 @@ describe("query plans", () => {
           slowUntilMs: 99,
         } as const;
         await finish(sql, failed, { disableAfterMs: 9 });
-        expect(await claimDue(sql, claim)).toMatchObject({ rows: [], nextDueAtMs: 99 });
+        expect(await claimDue(sql, claim)).toMatchObject({ claims: [], nextDueAtMs: 99 });
         await retryDelivery(sql, 1, 9);
         return claimDue(sql, claim);
       },

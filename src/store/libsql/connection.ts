@@ -4,6 +4,7 @@ import { ConnectionPool } from "@libsql/client/sqlite3";
 import { sizeOf, withFile } from "../../runtime/files.ts";
 import { type FileId, FileGuard, fileIdAt, mustBeAt } from "./files/file-guard.ts";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
+import { Vault } from "../secret-cipher.ts";
 import { EngineFailure } from "../sql/sql.ts";
 import { type Database, engineFailure, Statements, type SyncSql, type SyncWork } from "./statements.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./files/wal-check.ts";
@@ -44,12 +45,12 @@ const PRAGMAS: readonly string[] = [
  */
 class Connection {
   protected readonly opened: OpenedDatabase;
-  readonly #key: Uint8Array | undefined;
+  readonly #vault: Vault;
 
   /** @param key what the file's secrets are encrypted with, where they are */
-  constructor(opened: OpenedDatabase, key?: Uint8Array) {
+  constructor(opened: OpenedDatabase, key: Uint8Array | undefined) {
     this.opened = opened;
-    this.#key = key;
+    this.#vault = new Vault(key);
   }
 
   /** Runs statements between two transactions: reads, and what cannot be in a transaction. */
@@ -63,7 +64,7 @@ class Connection {
 
   /** @param bytes what came with a write batch */
   task(bytes?: ArrayBuffer): SyncWork {
-    return workOn(this.read, this.#key, bytes);
+    return workOn(this.read, this.#vault, bytes);
   }
 
   shrink(): void {
@@ -222,17 +223,19 @@ export interface ReaderSetup {
   readonly path: string;
   /** The file that the thread which writes has open. */
   readonly file: FileId;
+  /** What the file's secrets are encrypted with, where they are. */
+  readonly key?: Uint8Array | undefined;
 }
 
 /** The connection that reads. The file must be open for writing already: that is where it is checked and brought up to date. */
 export class ReadConnection extends Connection {
   /** @throws EngineFailure `failed` when the file that the other connection has open is not the one at the path */
-  static open({ path, file }: ReaderSetup): ReadConnection {
+  static open({ path, file, key }: ReaderSetup): ReadConnection {
     mustBeAt(path, file);
     return opening(path, (opened) => {
       for (const pragma of READ_PRAGMAS) opened.sql.run(`PRAGMA ${pragma}`);
       mustBeAt(path, file);
-      return new ReadConnection(opened);
+      return new ReadConnection(opened, key);
     });
   }
 

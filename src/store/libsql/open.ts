@@ -79,8 +79,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   };
   writeOwner(folder, owner, logger);
   if (serves) removeCopies(unfinishedCopy(path, ""));
-  const key = options.encryption?.key;
-  const store = createStore({ threads, queue, report, node: SOLE_NODE, key, close });
+  const store = createStore({ threads, queue, report, node: SOLE_NODE, close });
   return { ...store, backup: (signal) => backups.make(signal) };
 }
 

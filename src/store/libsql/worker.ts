@@ -40,7 +40,7 @@ const operations = { ...OPERATIONS, file: FILE_OPERATIONS };
 
 async function prepare(
   connection: WriteConnection,
-  { nowMs, path }: WriterSetup,
+  { nowMs, path, encryption }: WriterSetup,
   notices: Notice[],
 ): Promise<OpenReport<ReaderSetup>> {
   const isNew = await prepareData((step) => connection.write(step), nowMs, "the data file", notices);
@@ -53,7 +53,7 @@ async function prepare(
   await connection.write(countStoredEvents);
   return {
     operations: traitsOf(operations),
-    reader: { path, file: connection.file },
+    reader: { path, file: connection.file, key: encryption?.key },
     dataId: dataIdentity(connection.read),
     isNew,
     notices,

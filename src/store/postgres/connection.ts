@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { type CustomTypesConfig, Pool, type PoolClient, type QueryResult, type QueryResultRow } from "pg";
 import { joinPieces } from "../../json/raw-json.ts";
+import { Vault } from "../secret-cipher.ts";
 import { type Durable, type Work, workOn } from "../sql/operation.ts";
 import { checkText, EngineFailure, isList, type Sql, type SqlValue } from "../sql/sql.ts";
 import type { ReaderConnection, WriterConnection } from "../thread/worker.ts";
@@ -20,6 +21,8 @@ export interface DatabaseSetup {
   /** The schema of the tables, where it is not the one that servers use. */
   readonly schema?: string;
   readonly statementTimeoutMs: number;
+  /** What secrets are encrypted with, where they are. */
+  readonly key?: Uint8Array | undefined;
 }
 
 export const CONNECT_TIMEOUT_MS = 5_000;
@@ -231,14 +234,16 @@ function parameterOf(value: SqlValue): unknown {
 
 export class PostgresReader implements ReaderConnection {
   protected readonly connection: DatabaseConnection;
+  protected readonly vault: Vault;
 
   constructor(setup: DatabaseSetup) {
     this.connection = new DatabaseConnection(setup);
+    this.vault = new Vault(setup.key);
   }
 
   answer<T>(read: (work: Work) => Promise<T>): Promise<T> {
     const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-    return this.connection.committed(begin, (sql) => read(workOn(sql)));
+    return this.connection.committed(begin, (sql) => read(workOn(sql, this.vault)));
   }
 
   close(): Promise<void> {
@@ -272,16 +277,14 @@ const NEXT_TURN_NAME = nameOf(NEXT_TURN);
  */
 export class PostgresWriter extends PostgresReader implements WriterConnection {
   lastCommitMs = 0;
-  readonly #key: Uint8Array | undefined;
   readonly #node: string;
   /** The last transaction of this node that was committed; `undefined` before it takes part. */
   #turn: Pick<Turn, "writes" | "epoch"> | undefined;
   /** The shards whose deliveries this node claims, as of that epoch. */
   #shards: ReadonlySet<number> = new Set();
 
-  constructor(setup: DatabaseSetup, key: Uint8Array | undefined, node: string) {
+  constructor(setup: DatabaseSetup, node: string) {
     super(setup);
-    this.#key = key;
     this.#node = node;
   }
 
@@ -305,7 +308,7 @@ export class PostgresWriter extends PostgresReader implements WriterConnection {
           throw new EngineFailure("failed", message);
         }
         const owns = (subscription: number): boolean => this.#shards.has(shardOf(subscription));
-        const own = workOn(new PostgresSql(client, this.connection.prepares), this.#key, bytes, owns);
+        const own = workOn(new PostgresSql(client, this.connection.prepares), this.vault, bytes, owns);
         const result = await work(own);
         const startedMs = performance.now();
         committing = { turn, own, result };

@@ -49,7 +49,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   } = options;
   const own = { script: "postgres-thread", hasReader: true, clock, logger } as const;
   const threads = new StoreThreads({ ...options, ...own });
-  const reached = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+  const reached = { url, statementTimeoutMs: STATEMENT_TIMEOUT_MS, key: encryption?.key };
   const setup: DatabaseWriterSetup = {
     ...reached,
     needsData,
@@ -99,8 +99,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     await close();
     throw openFailure(error);
   }
-  const key = encryption?.key;
-  const store = createStore({ threads, queue, report, node: membership, key, close });
+  const store = createStore({ threads, queue, report, node: membership, close });
   return { ...store, database };
 }
 

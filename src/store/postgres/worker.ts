@@ -39,7 +39,7 @@ new StoreWorker({
   tasks: {},
   async openToWrite(setup: DatabaseWriterSetup) {
     await makeTables(setup, setup.needsData);
-    const connection = new PostgresWriter(setup, setup.encryption?.key, setup.node.instance);
+    const connection = new PostgresWriter(setup, setup.node.instance);
     try {
       return { connection, report: await prepare(connection, setup) };
     } catch (error) {
@@ -56,14 +56,14 @@ async function prepare(
   connection: PostgresWriter,
   setup: DatabaseWriterSetup,
 ): Promise<OpenReport<DatabaseSetup>> {
-  const { url, statementTimeoutMs, encryption, node } = setup;
+  const { url, statementTimeoutMs, key, encryption, node } = setup;
   const dataId = await connection.write((work) => nodes.join(work, node));
   const nowMs = setup.nowMs ?? (await connection.write(timeOfDatabase));
   const notices = await connection.write(riskNotices);
   if (node.serves) notices.push(...(await connection.write(differingNotices)));
   await connection.write((work) => encryptSecrets(work, encryption, node.instance));
   const isNew = await prepareData((step) => connection.write(step), nowMs, "the database", notices);
-  const reader: DatabaseSetup = { url, statementTimeoutMs };
+  const reader: DatabaseSetup = { url, statementTimeoutMs, key };
   return { operations: traitsOf(operations), dataId, isNew, notices, reader };
 }
 

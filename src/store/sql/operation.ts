@@ -1,3 +1,4 @@
+import type { Vault } from "../secret-cipher.ts";
 import type { StoreChange } from "../store.ts";
 import type { Sql } from "./sql.ts";
 
@@ -8,13 +9,11 @@ import type { Sql } from "./sql.ts";
 export interface Work extends Sql {
   /** The bytes that came with the write batch. */
   readonly bytes: Uint8Array;
-  /** The payloads that go with the answers to writes, which are JSON. */
-  readonly payloads: Uint8Array[];
   /** The memory of what goes with an answer, which need not be copied. */
   readonly transfer: Set<ArrayBuffer>;
   readonly damaged: number[];
-  /** What a write encrypts secrets with, where they are encrypted. */
-  readonly key: Uint8Array | undefined;
+  /** What opens and seals secrets. */
+  readonly vault: Vault;
   /** Whether this process sends the deliveries of the subscription, where several have the data open. */
   readonly owns: (subscription: number) => boolean;
   /** What was done besides what was asked; it goes with the answer once that is committed. */
@@ -22,17 +21,17 @@ export interface Work extends Sql {
 }
 
 /** What goes with the answers besides them. */
-export type Taken = Pick<Work, "payloads" | "transfer" | "damaged" | "changes">;
+export type Taken = Pick<Work, "transfer" | "damaged" | "changes">;
 
 /** Makes the work of one write batch, or of one read. */
 export function workOn<S extends Sql>(
   sql: S,
-  key?: Uint8Array,
+  vault: Vault,
   bytes?: ArrayBuffer,
   owns: Work["owns"] = () => true,
 ): Omit<Work, keyof Sql> & Pick<S, keyof Sql> {
-  const taken: Taken = { payloads: [], transfer: new Set(), damaged: [], changes: [] };
-  return { ...sql, key, owns, bytes: new Uint8Array(bytes ?? new ArrayBuffer()), ...taken };
+  const taken: Taken = { transfer: new Set(), damaged: [], changes: [] };
+  return { ...sql, vault, owns, bytes: new Uint8Array(bytes ?? new ArrayBuffer()), ...taken };
 }
 
 /**

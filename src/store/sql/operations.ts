@@ -24,7 +24,6 @@ import { listDeliveries } from "./queue/delivery-list.ts";
 import * as leases from "./queue/leases.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import {
-  each,
   joined,
   kept,
   longRead,
@@ -72,8 +71,8 @@ export const OPERATIONS = {
     removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
-    claim: claiming(claims.claimDue),
-    claimForConsumers: claiming(claims.claimForConsumers),
+    claim: write(claims.claimDue, { durable: "later" }),
+    claimForConsumers: write(claims.claimForConsumers, { durable: "later" }),
     finish: joined(finishAttempts),
     extend: write(leases.extendLeases, { durable: "later" }),
     findLeased: read(leases.findLeased),
@@ -144,11 +143,6 @@ export async function prepareData(
   }
   await transaction((work) => credentials.deleteExpiredSecrets(work, nowMs));
   return isNew;
-}
-
-/** A write whose answers come with payloads. */
-function claiming<C, R>(run: (work: Work, call: C) => Promise<R>): WriteOperation<C, R> {
-  return joined((work, calls) => each(calls, (call) => run(work, call)), { durable: "later" });
 }
 
 /** What changes are kept of. */

@@ -53,10 +53,8 @@ export function singleWrite(operation: string, ...args: readonly unknown[]): Wri
 }
 
 export interface Committed {
-  /** A `WireOutcome` for each call, as JSON. */
-  readonly outcomes: string;
-  /** The payloads that the outcomes refer to. */
-  readonly payloads: readonly Uint8Array[];
+  /** What comes of each call. */
+  readonly outcomes: readonly WireOutcome[];
   /** What the writes did besides what they were asked to do. */
   readonly changes: readonly StoreChange[];
   /** How long making the transaction durable took. */

@@ -13,7 +13,6 @@ import {
   type RequestKind,
   singleWrite,
   type ThreadRequests,
-  type WireOutcome,
   type WriteBatch,
 } from "./protocol.ts";
 import { EngineFailure } from "../sql/sql.ts";
@@ -244,7 +243,7 @@ export class StoreThreads {
   /** @throws EngineFailure when these bytes cannot be committed */
   async #commitTrial(bytes: number): Promise<void> {
     const { outcomes } = await this.#writer.request("write", singleWrite("file.probe", bytes));
-    const [outcome] = JSON.parse(outcomes) as WireOutcome[];
+    const [outcome] = outcomes;
     if (outcome === undefined || "error" in outcome)
       throw new EngineFailure("failed", "a trial write failed");
   }

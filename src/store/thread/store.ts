@@ -1,27 +1,11 @@
 import { asEvregError, type EvregError } from "../../domain/error.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
-import type {
-  AttemptResult,
-  Claim,
-  ClaimAnswer,
-  ClaimedEvent,
-  ClaimedSubscription,
-  DeliveryQueue,
-  FinishOptions,
-  FinishOutcome,
-  RecordClaim,
-} from "../queue.ts";
-import { type EncryptionKeys, openSecrets, Vault } from "../secret-cipher.ts";
+import type { DeliveryQueue, RecordClaim } from "../queue.ts";
+import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store, StoreChange, StoreNode } from "../store.ts";
 import type { OPERATIONS } from "../sql/operations.ts";
-import type {
-  ClaimedSubscriptionRow,
-  ClaimReply,
-  LeasedRows,
-  WireEvent,
-  WireRecordOutcome,
-} from "../sql/queue/wire.ts";
+import type { WireEvent } from "../sql/queue/claim.ts";
 import type {
   Operations,
   OperationTraits,
@@ -29,10 +13,9 @@ import type {
   ReadOperation,
   WriteOperation,
 } from "../sql/operation.ts";
-import { settingsFromJson } from "../sql/sql.ts";
 import type { OpenReport } from "./protocol.ts";
 import type { StoreThreads, StoreThreadsOptions } from "./store-threads.ts";
-import type { WriteQueue, WriteReply } from "./write-queue.ts";
+import type { WriteQueue } from "./write-queue.ts";
 
 /** How a store is opened, wherever its data are. */
 export interface StoreOptions extends Partial<Pick<StoreThreadsOptions, "clock" | "logger" | "commits">> {
@@ -53,8 +36,6 @@ interface StoreParts {
   readonly queue: WriteQueue;
   readonly report: OpenReport;
   readonly node: StoreNode;
-  /** What the file's secrets are encrypted with, where they are. */
-  readonly key: Uint8Array | undefined;
   /** Ends what is under way, and releases the data. It is called once. */
   readonly close: () => Promise<void>;
 }
@@ -79,7 +60,7 @@ type JoinedAsk<C, R> = (
   rows: number,
   call: (start: number) => C,
   pieces?: readonly Uint8Array[],
-) => Promise<WriteReply<R>>;
+) => Promise<R>;
 
 type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
 
@@ -105,7 +86,7 @@ export function threadCalls<P extends Operations>({
     return async (...args) => {
       // What is left out at the end is cut off, as JSON would make `null` of it.
       const call = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
-      return (await queue.append({ operation, rows: usualRows, isKept, call: () => call })).value;
+      return await queue.append({ operation, rows: usualRows, isKept, call: () => call });
     };
   };
   const parts = Object.entries(report.operations).map(([part, own]) => {
@@ -133,15 +114,14 @@ export function createStore(parts: StoreParts): Store {
   const { dataId, isNew } = parts.report;
   const calls: ThreadCalls = threadCalls(parts);
   const { catalog, replays, tokens, audit, stats } = calls;
-  const claimed = new ClaimedSubscriptions(parts.key);
   let closing: Promise<void> | undefined;
   return {
     dataId,
     isNew,
     node,
     catalog,
-    events: eventStore(calls.events, claimed),
-    queue: deliveryQueue(calls.queue, claimed),
+    events: eventStore(calls.events),
+    queue: deliveryQueue(calls.queue),
     replays: {
       ...replays,
       async count(query, signal) {
@@ -158,7 +138,7 @@ export function createStore(parts: StoreParts): Store {
   };
 }
 
-function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions): EventStore {
+function eventStore(events: ThreadCalls["events"]): EventStore {
   /** Records events, in several transactions where all of it would be too much for one. */
   async function record(
     batch: readonly EventRecord[],
@@ -172,13 +152,13 @@ function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions
       const own = batch.slice(outcomes.length, outcomes.length + portion);
       // A claim is for the first event that is recorded.
       const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
-      let taken: readonly WireRecordOutcome[];
+      let taken: readonly RecordOutcome[];
       try {
-        ({ value: taken } = await events.record(
+        taken = await events.record(
           own.length,
           (start) => ({ events: incoming(own, nowMs, start), atomic, claim: isFirst ? claim : undefined }),
           own.map(({ payload }) => payload),
-        ));
+        );
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -187,16 +167,14 @@ function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions
       // The rest is sent in portions of about what was not too much.
       if (taken.length < own.length) portion = 2 * taken.length;
       for (const outcome of taken) {
-        outcomes.push(withClaims(outcome, batch[outcomes.length]!));
+        const { payload } = batch[outcomes.length]!;
+        // All claims of an event have the same object.
+        if (outcome.kind === "recorded" && outcome.claims !== undefined)
+          Object.assign(outcome.claims[0]!.event, { payload });
+        outcomes.push(outcome);
       }
     }
     return outcomes;
-  }
-
-  function withClaims(outcome: WireRecordOutcome, { payload }: EventRecord): RecordOutcome {
-    if (outcome.kind !== "recorded" || outcome.leases === undefined) return outcome;
-    const { leases, ...recorded } = outcome;
-    return { ...recorded, claims: claimsOf(leases, [payload], claimed) };
   }
 
   return {
@@ -205,33 +183,12 @@ function eventStore(events: ThreadCalls["events"], claimed: ClaimedSubscriptions
   };
 }
 
-function deliveryQueue(queue: ThreadCalls["queue"], claimed: ClaimedSubscriptions): DeliveryQueue {
-  async function finish(
-    result: AttemptResult,
-    nowMs: number,
-    options: FinishOptions,
-  ): Promise<FinishOutcome> {
-    const { value, payloads } = await queue.finish(1, () => ({ ...result, nowMs, options }));
-    if (value.kind !== "stored" || value.claimed === undefined) return value;
-    const { claimed: reply, ...outcome } = value;
-    const [next] = claimsOf(reply, payloads, claimed);
-    return next === undefined ? outcome : { ...outcome, next };
-  }
-
-  async function answer(asked: Promise<WriteReply<ClaimReply>>): Promise<ClaimAnswer> {
-    const { value, payloads } = await asked;
-    const { rows, subscriptions, ...answered } = value;
-    return { ...answered, claims: claimsOf({ rows, subscriptions }, payloads, claimed) };
-  }
-
+function deliveryQueue(queue: ThreadCalls["queue"]): DeliveryQueue {
   return {
     ...queue,
-    claim: (request) => answer(queue.claim(1, () => request)),
-    claimForConsumers: (request) => answer(queue.claimForConsumers(1, () => request)),
     finish: (results, nowMs, options = {}) =>
-      Promise.all(results.map((result) => finish(result, nowMs, options))),
+      Promise.all(results.map((result) => queue.finish(1, () => ({ ...result, nowMs, options })))),
     list: (query) => readParts(queue.list, query),
-    findSendable: async (id) => claimed.read(await queue.findSendable(id)).get(id),
   };
 }
 
@@ -246,54 +203,6 @@ function incoming(events: readonly EventRecord[], nowMs: number, start: number):
     end += payload.byteLength;
     const wanted = lookupOnly === true ? NO_REVISION : revision;
     return { actionId, revision: wanted, offset, length: payload.byteLength, idempotencyKey, nowMs };
-  });
-}
-
-/** Reads the subscriptions of claims. It keeps the last ones, as many claims are for the same. */
-class ClaimedSubscriptions {
-  readonly #vault: Vault;
-  #lastRows = "[]";
-  #last: ReadonlyMap<number, ClaimedSubscription> = new Map();
-
-  constructor(key: Uint8Array | undefined) {
-    this.#vault = new Vault(key);
-  }
-
-  /** @param rows `ClaimedSubscriptionRow`s as JSON */
-  read(rows: string): ReadonlyMap<number, ClaimedSubscription> {
-    if (rows === this.#lastRows) return this.#last;
-    this.#lastRows = rows;
-    const all = (JSON.parse(rows) as ClaimedSubscriptionRow[]).map((row) => this.#subscription(row));
-    this.#last = new Map(all.map((one) => [one.subscriptionId, one]));
-    return this.#last;
-  }
-
-  #subscription(row: ClaimedSubscriptionRow): ClaimedSubscription {
-    const { subscriptionId, application, name, handler, maxRetries } = row;
-    const secrets = openSecrets(this.#vault, { application, subscription: name }, row);
-    const settings = settingsFromJson(row.settings);
-    return { subscriptionId, application, name, handler, maxRetries, ...secrets, settings };
-  }
-}
-
-function claimsOf(
-  { rows, subscriptions: ofRows }: LeasedRows,
-  payloads: readonly Uint8Array[],
-  subscriptionsOf: ClaimedSubscriptions,
-): readonly Claim[] {
-  const subscriptions = subscriptionsOf.read(ofRows);
-  const events = new Map<number, ClaimedEvent>();
-  return rows.map((row) => {
-    const { deliveryId, claimId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
-    let event = events.get(eventId);
-    if (event === undefined) {
-      const payload = row.payload === null ? undefined : payloads[row.payload];
-      events.set(eventId, (event = { eventId, action, payload, timestampedMs }));
-    }
-    const isFromReplay = row.isFromReplay === 1;
-    // Every delivery has its subscription, which is never removed.
-    const subscription = subscriptions.get(subscriptionId)!;
-    return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
   });
 }
 

@@ -161,8 +161,8 @@ export class StoreWorker {
     if (this.#writer === undefined) throw new Error("this thread has nothing open to write");
     try {
       const { outcomes, work, commitMs } = await this.#commitBatch(this.#writer, batch);
-      const { changes, payloads, transfer, damaged } = work;
-      const value: Committed = { outcomes: JSON.stringify(outcomes), payloads, changes, commitMs };
+      const { changes, transfer, damaged } = work;
+      const value: Committed = { outcomes, changes, commitMs };
       return { value, transfer, damaged };
     } catch (error) {
       const failure =

@@ -1,8 +1,7 @@
 import { EvregError } from "../../domain/error.ts";
 import type { StoreChange } from "../store.ts";
-import { type Committed, fromWireError, type WireOutcome, type WriteCall } from "./protocol.ts";
+import { type Committed, fromWireError, type WriteCall } from "./protocol.ts";
 import { NOTHING_STORED, type StoreThreads } from "./store-threads.ts";
-import { parseText } from "../../json/parse.ts";
 import { joinPieces } from "../../json/raw-json.ts";
 
 export interface PendingWrite {
@@ -17,14 +16,8 @@ export interface PendingWrite {
   readonly call: (start: number) => unknown;
 }
 
-export interface WriteReply<R = unknown> {
-  readonly value: R;
-  /** The payloads of its batch, to which the value refers. */
-  readonly payloads: readonly Uint8Array[];
-}
-
 interface WriteCaller
-  extends Pick<PromiseWithResolvers<WriteReply>, "resolve" | "reject">, Pick<PendingWrite, "isKept"> {}
+  extends Pick<PromiseWithResolvers<unknown>, "resolve" | "reject">, Pick<PendingWrite, "isKept"> {}
 
 interface Batch {
   readonly calls: WriteCall[];
@@ -85,7 +78,7 @@ export class WriteQueue {
   }
 
   /** Takes a write. Resolves once it is committed; rejects with why it was not. */
-  append({ operation, rows, isKept, pieces = [], call }: PendingWrite): Promise<WriteReply> {
+  append({ operation, rows, isKept, pieces = [], call }: PendingWrite): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const refusal = this.#refusal();
       if (refusal !== undefined) return reject(new EvregError("unavailable", refusal, NOTHING_STORED));
@@ -149,27 +142,21 @@ export class WriteQueue {
     this.#inFlight -= 1;
     // The next batch is sent before the callers get their answers, so that the store's thread has something to do meanwhile.
     this.#send();
-    if (written.status === "fulfilled") await this.#answer(batch, written.value);
+    if (written.status === "fulfilled") this.#answer(callers, written.value);
     else for (const { reject } of callers) reject(written.reason);
     this.#heldBytes -= WRITE_BYTES * calls.length + bytes;
     if (this.#heldBytes === 0) this.#idle?.resolve();
   }
 
-  /** Resolves once all are answered: who has changed what others keep in memory, after those know of it. */
-  async #answer({ callers }: Batch, { payloads, changes, ...committed }: Committed): Promise<void> {
-    const outcomes = parseText(committed.outcomes) as WireOutcome[];
-    const answer = (place: number): void => {
-      const { resolve, reject } = callers[place]!;
+  #answer(callers: readonly WriteCaller[], { outcomes, changes }: Committed): void {
+    const version = changes.find((change) => change.version !== undefined)?.version;
+    const seen = version === undefined ? undefined : this.#seenByAll(version);
+    for (const [place, { resolve, reject, isKept }] of callers.entries()) {
       const outcome = outcomes[place]!;
       if ("error" in outcome) reject(fromWireError(outcome.error));
-      else resolve({ value: outcome.ok, payloads });
-    };
-    const versions = changes.map(({ version }) => version).filter((version) => version !== undefined);
-    // Claims and results must not wait: another one may be dead, which takes as long as its lease.
-    const waits = ({ isKept }: WriteCaller): boolean => isKept && versions.length > 0;
-    for (const [place, caller] of callers.entries()) if (!waits(caller)) answer(place);
+      // Claims and results must not wait: another one may be dead, which takes as long as its lease.
+      else resolve(isKept && seen !== undefined ? seen.then(() => outcome.ok) : outcome.ok);
+    }
     for (const change of changes) this.#onChange(change);
-    for (const version of versions) await this.#seenByAll(version);
-    for (const [place, caller] of callers.entries()) if (waits(caller)) answer(place);
   }
 }

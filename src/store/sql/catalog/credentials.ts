@@ -5,7 +5,7 @@ import type { Token } from "../../../domain/token.ts";
 import { answersOf } from "../../../model/field.ts";
 import { TOKEN } from "../../../model/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { aboutSecret, type SecretOwner, Vault, type Vaults } from "../../secret-cipher.ts";
+import { aboutSecret, type SecretOwner, type Vaults } from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
 import type { Work } from "../operation.ts";
 import { insertRow, recordsOf, type Sql } from "../sql.ts";
@@ -37,7 +37,7 @@ export async function insertSecrets(
   id: number,
   input: Sharing & { readonly secret: string; readonly bearer?: BearerSetting | undefined },
 ): Promise<void> {
-  const vault = new Vault(work.key);
+  const { vault } = work;
   const about = aboutSecret(input, "secret");
   const [shared] = await loadShared(work, input);
   const isReadable = shared !== undefined && vault.open(about, shared.secret) !== undefined;
@@ -59,7 +59,7 @@ export async function setBearer(
   bearer: BearerSetting,
 ): Promise<void> {
   const about = aboutSecret(owner, "bearer token");
-  const token = bearer.kind === "own" ? new Vault(work.key).seal(about, bearer.token) : null;
+  const token = bearer.kind === "own" ? work.vault.seal(about, bearer.token) : null;
   const update = "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?";
   await work.erase(update, bearer.kind, token, id);
 }
@@ -82,7 +82,7 @@ export async function replaceSecrets(
     const message = `Its secret is being rotated already: the previous one stays valid until ${until}. Wait until then, or rotate without an overlap (overlap_ms 0, --expire-now), which ends both earlier secrets at once.`;
     throw new EvregError("conflict", message, { field: "overlap_ms", previous_secret_until: until });
   }
-  const vault = new Vault(work.key);
+  const { vault } = work;
   const about = aboutSecret(owner, "secret");
   for (const { id, secret } of rows) {
     // A secret that cannot be read signs nothing, so it has no overlap.

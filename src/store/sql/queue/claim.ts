@@ -3,27 +3,37 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
-import type { ClaimQuota, ClaimRequest, ConsumerRequest } from "../../queue.ts";
+import type { RecordOutcome } from "../../events.ts";
+import type {
+  Claim,
+  ClaimAnswer,
+  ClaimedEvent,
+  ClaimedSubscription,
+  ClaimQuota,
+  ClaimRequest,
+  ConsumerRequest,
+  RecordClaim,
+} from "../../queue.ts";
 import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
 import type { EventCandidate } from "../../rules/recording.ts";
+import { openSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import { firstWithin, type Work } from "../operation.ts";
-import type { Sql } from "../sql.ts";
+import { settingsFromJson, type Sql } from "../sql.ts";
 import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
 import type { OrderKey } from "./key-order.ts";
-import type { ClaimedRow, ClaimReply, EventBatch, LeasedRows, WireRecordOutcome } from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
 
 /** Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity. */
-export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimReply> {
+export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimAnswer> {
   const { nowMs, leaseMs, defaultQuota } = call;
   const known = new Map(call.quotas);
   const quotaOf = (id: number): ClaimQuota => {
     return work.owns(id) ? (known.get(id) ?? defaultQuota) : { leased: 0, capacity: 0, tier: 0 };
   };
   const { rows, ...due } = await selectDue(work, { ...call, mode: "push", quotaOf });
-  return { ...due, rows: await claimedRows(work, await lease(work, rows, nowMs, leaseMs)) };
+  return { ...due, claims: await claimsOf(work, await lease(work, rows, nowMs, leaseMs)) };
 }
 
 /** The time of the last claim is stored this often at most. */
@@ -33,7 +43,7 @@ const NOTED_EVERY_MS = 60_000;
  * Leases deliveries to consumers. Each consumer has a lease of its own length, and an id of its own: with that of another it
  * could finish the other's deliveries.
  */
-export async function claimForConsumers(work: Work, call: ConsumerRequest): Promise<ClaimReply> {
+export async function claimForConsumers(work: Work, call: ConsumerRequest): Promise<ClaimAnswer> {
   const { nowMs, maxClaims, maxPayloadBytes } = call;
   const consumers = new Map(call.consumers);
   // Consumers that wait for deliveries have none, as far as their shares are concerned.
@@ -53,7 +63,7 @@ export async function claimForConsumers(work: Work, call: ConsumerRequest): Prom
     [...consumers.keys()],
     nowMs,
   );
-  return { ...due, rows: await claimedRows(work, leased) };
+  return { ...due, claims: await claimsOf(work, leased) };
 }
 
 /** So many bytes of payloads may be leased by a transaction that stores results. */
@@ -70,26 +80,22 @@ export interface WantedNext {
 /**
  * Leases what is due of these keys, for whoever has stored the results before.
  * @param wanted each key once
- * @returns each delivery by itself, with a result of its subscription, which has capacity for it
+ * @returns each claim with a result of its subscription, which has capacity for it
  */
 export async function claimNext(
   work: Work,
   wanted: readonly WantedNext[],
   nowMs: number,
-): Promise<ReadonlyMap<number, LeasedRows>> {
-  const next = new Map<number, LeasedRows>();
+): Promise<ReadonlyMap<number, Claim>> {
+  const next = new Map<number, Claim>();
   const [first] = wanted;
   if (first === undefined) return next;
   const keys = wanted.map(({ key }) => key);
   const due = withinBytes(await loadSendable(work, OF_KEYS, keys, nowMs), MAX_NEXT_BYTES);
   const leased = await lease(work, due, nowMs, first.leaseMs);
   const results = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
-  const subscriptions = new Map<number, string>();
-  for (const row of await claimedRows(work, leased)) {
-    const { subscriptionId: id } = row;
-    const own = subscriptions.get(id) ?? (await findSendable(work, id));
-    subscriptions.set(id, own);
-    next.set(results.get(id)!.pop()!.index, { rows: [row], subscriptions: own });
+  for (const claim of await claimsOf(work, leased)) {
+    next.set(results.get(claim.subscription.subscriptionId)!.pop()!.index, claim);
   }
   return next;
 }
@@ -122,7 +128,7 @@ interface DueQuery extends Pick<ClaimRequest, "nowMs" | "tiers" | "maxPayloadByt
   readonly quotaOf: (subscriptionId: number) => ClaimQuota;
 }
 
-type DueDeliveries = Omit<ClaimReply, "rows"> & { readonly rows: readonly DueRow[] };
+type DueDeliveries = Omit<ClaimAnswer, "claims"> & { readonly rows: readonly DueRow[] };
 
 /** Selects what is due, with all that sending needs. */
 async function selectDue(sql: Sql, query: DueQuery): Promise<DueDeliveries> {
@@ -140,25 +146,32 @@ async function selectDue(sql: Sql, query: DueQuery): Promise<DueDeliveries> {
   const rows = withinBytes(all, maxPayloadBytes);
   return {
     rows,
-    subscriptions: await readSubscriptions(sql, new Set(rows.map(({ subscriptionId }) => subscriptionId))),
     nextDueAtMs,
     limitedTiers: [...new Set([...cutTiers, ...chosen.slice(rows.length).map(({ tier }) => tier)])],
   };
 }
 
-async function claimedRows(work: Work, rows: readonly LeasedRow[]): Promise<readonly ClaimedRow[]> {
-  const places = new Map<number, number>();
-  for (const [eventId, payload] of await readPayloads(work, rows)) {
-    if (payload !== null) places.set(eventId, work.payloads.push(payload) - 1);
-  }
-  return rows.map((row) => claimedRow(row, places.get(row.eventId) ?? null));
-}
-
-function claimedRow(
-  { payloadBytes: _bytes, actionId: _action, checksum: _checksum, ...row }: LeasedRow,
-  payload: number | null,
-): ClaimedRow {
-  return { ...row, payload };
+/** @param payloads of the events; by default those that are stored */
+async function claimsOf(
+  work: Work,
+  rows: readonly LeasedRow[],
+  payloads?: ReadonlyMap<number, Uint8Array | null>,
+): Promise<readonly Claim[]> {
+  const read = payloads ?? (await readPayloads(work, rows));
+  const subscriptions = await loadSubscriptions(work, new Set(rows.map((row) => row.subscriptionId)));
+  const events = new Map<number, ClaimedEvent>();
+  return rows.map((row) => {
+    const { deliveryId, claimId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
+    let event = events.get(eventId);
+    if (event === undefined) {
+      event = { eventId, action, payload: read.get(eventId) ?? undefined, timestampedMs };
+      events.set(eventId, event);
+    }
+    const isFromReplay = row.isFromReplay === 1;
+    // Every delivery has its subscription, which is never removed.
+    const subscription = subscriptions.get(subscriptionId)!;
+    return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
+  });
 }
 
 /** Reads the active subscriptions with capacity and pending deliveries; others cost nothing. */
@@ -199,13 +212,16 @@ async function loadWaiting(
   return JSON.parse(rows) as WaitingDelivery[][];
 }
 
-type LeasedRow = Omit<ClaimedRow, "payload"> & PayloadRequest;
-type DueRow = Omit<LeasedRow, "claimId">;
+interface DueRow
+  extends
+    PayloadRequest,
+    Pick<Claim, "deliveryId" | "attempt" | "failures">,
+    Pick<ClaimedEvent, "action" | "timestampedMs"> {
+  readonly subscriptionId: number;
+  readonly isFromReplay: 0 | 1;
+}
 
-/** SQL of a `ClaimedSubscriptionRow`. */
-const SUBSCRIPTION_ROW = `s.rowid AS subscriptionId, s.application, s.subscription AS name, s.handler, s.max_retries AS maxRetries,
-  k.secret, k.previous_secret AS previousSecret, k.previous_until_ms AS previousUntilMs, k.bearer, k.bearer_token AS bearerToken,
-  s.settings`;
+type LeasedRow = DueRow & Pick<Claim, "claimId">;
 
 const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
   d.event_id AS eventId, ${PAYLOAD_COLUMNS}, coalesce(e.timestamped_ms, 0) AS timestampedMs,
@@ -251,20 +267,50 @@ async function lease(
   return deliveries.map((row) => Object.assign(row, { claimId }));
 }
 
-/** Reads a subscription that was not deleted, as a claim would have it, in a list as JSON. */
-export async function findSendable(sql: Sql, id: number): Promise<string> {
-  return await readSubscriptions(sql, new Set([id]));
+/** Reads a subscription that was not deleted, as a claim would have it. */
+export async function findSendable(work: Work, id: number): Promise<ClaimedSubscription | undefined> {
+  return (await loadSubscriptions(work, new Set([id]))).get(id);
 }
 
-async function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): Promise<string> {
-  if (ids.size === 0) return "[]";
-  const rows = await sql.rows(
-    `SELECT ${SUBSCRIPTION_ROW} FROM list(?1: id bigint) AS requested
+type SubscriptionRow = StoredSecrets &
+  Omit<ClaimedSubscription, "secret" | "previous" | "bearer" | "settings"> & {
+    readonly settings: string | null;
+  };
+
+async function loadSubscriptions(
+  work: Work,
+  ids: ReadonlySet<number>,
+): Promise<ReadonlyMap<number, ClaimedSubscription>> {
+  if (ids.size === 0) return new Map();
+  const rows = await work.rows<SubscriptionRow>(
+    `SELECT s.rowid AS subscriptionId, s.application, s.subscription AS name, s.handler, s.max_retries AS maxRetries,
+        k.secret, k.previous_secret AS previousSecret, k.previous_until_ms AS previousUntilMs, k.bearer,
+        k.bearer_token AS bearerToken, s.settings
+      FROM list(?1: id bigint) AS requested
       CROSS JOIN subscription AS s ON s.rowid = requested.id
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,
     [...ids],
   );
-  return JSON.stringify(rows);
+  const subscriptions = rows.map((row): ClaimedSubscription => {
+    const { subscriptionId, application, name, handler, maxRetries } = row;
+    const secrets = openSecrets(work.vault, { application, subscription: name }, row);
+    const settings = settingsFromJson(row.settings);
+    return Object.assign({ subscriptionId, application, name, handler, maxRetries, settings }, secrets);
+  });
+  return new Map(subscriptions.map((one) => [one.subscriptionId, one]));
+}
+
+/** A call that records events, as it crosses the thread. */
+export interface EventBatch {
+  readonly atomic: boolean;
+  readonly events: readonly WireEvent[];
+  readonly claim?: RecordClaim | undefined;
+}
+
+export interface WireEvent extends Omit<EventCandidate, "payload"> {
+  /** Where its payload begins in the bytes of the batch. */
+  readonly offset: number;
+  readonly length: number;
 }
 
 /**
@@ -274,7 +320,7 @@ async function readSubscriptions(sql: Sql, ids: ReadonlySet<number>): Promise<st
 export async function recordAndClaim(
   work: Work,
   batches: readonly EventBatch[],
-): Promise<readonly (readonly WireRecordOutcome[])[]> {
+): Promise<readonly (readonly RecordOutcome[])[]> {
   const calls = batches.map(({ atomic, events }) => {
     const candidates = events.map(({ offset, length, ...event }): EventCandidate => {
       return { ...event, payload: work.bytes.subarray(offset, offset + length) };
@@ -295,14 +341,13 @@ export async function recordAndClaim(
   }
   if (wanted.length === 0) return outcomes;
   const due = await loadSendable(work, OF_EVENTS, wanted, nowMs);
-  const leased = await lease(work, due, nowMs, leaseMs);
-  const subscriptions = await readSubscriptions(work, new Set(due.map((row) => row.subscriptionId)));
-  const byEvent = Map.groupBy(leased, ({ eventId }) => eventId);
+  // The caller has the payloads.
+  const claims = await claimsOf(work, await lease(work, due, nowMs, leaseMs), new Map());
+  const byEvent = Map.groupBy(claims, ({ event }) => event.eventId);
   return outcomes.map((ofCall) =>
     ofCall.map((outcome) => {
       const own = outcome.kind === "recorded" ? byEvent.get(outcome.rowid) : undefined;
-      if (own === undefined) return outcome;
-      return { ...outcome, leases: { rows: own.map((row) => claimedRow(row, 0)), subscriptions } };
+      return own === undefined ? outcome : { ...outcome, claims: own };
     }),
   );
 }

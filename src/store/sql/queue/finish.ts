@@ -1,5 +1,5 @@
 import { MEASURE } from "../../../domain/stats/tally.ts";
-import type { Deactivated } from "../../queue.ts";
+import type { AttemptResult, Deactivated, FinishOptions, FinishOutcome } from "../../queue.ts";
 import {
   type AttemptedDelivery,
   type DeliveryVerdict,
@@ -14,8 +14,13 @@ import type { Sql } from "../sql.ts";
 import { claimNext, type WantedNext } from "./claim.ts";
 import { DELIVERY_STATE, settingOf } from "./delivery-state.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
-import type { FinishedRow, FinishReply } from "./wire.ts";
 import type { Work } from "../operation.ts";
+
+/** A result as it crosses the thread. */
+export interface FinishedRow extends AttemptResult {
+  readonly nowMs: number;
+  readonly options?: FinishOptions;
+}
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
@@ -24,7 +29,7 @@ import type { Work } from "../operation.ts";
 export async function finishAttempts(
   work: Work,
   results: readonly FinishedRow[],
-): Promise<readonly FinishReply[]> {
+): Promise<readonly FinishOutcome[]> {
   // Results that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.at(-1)?.options ?? {};
@@ -36,7 +41,7 @@ export async function finishAttempts(
   /** What is known of handlers, where that has changed. */
   const healths = new Map<number, HandlerHealth>();
   const deactivated: Deactivated[] = [];
-  const outcomes = results.map((row, index): FinishReply => {
+  const outcomes = results.map((row, index): FinishOutcome => {
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
     const { subscription_id: subscriptionId } = leased;
@@ -71,9 +76,9 @@ export async function finishAttempts(
   const released = await releaseKeys(work, writes.keys, nowMs);
   const { failed, blocked } = writes;
   await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
-  const next = await claimNext(work, writes.wanted, nowMs);
-  for (const [index, claimed] of next) outcomes[index] = { ...outcomes[index]!, claimed };
-  if (released <= next.size) return outcomes;
+  const claims = await claimNext(work, writes.wanted, nowMs);
+  for (const [index, next] of claims) outcomes[index] = { ...outcomes[index]!, next } as FinishOutcome;
+  if (released <= claims.size) return outcomes;
   // The first result that was stored says for all that more is due.
   const first = outcomes.findIndex(({ kind }) => kind === "stored");
   const outcome = outcomes[first];

@@ -1,8 +1,7 @@
 import type { LeasedAttempt, LeaseExtension, LeaseKey } from "../../queue.ts";
 import type { Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
-import { finishAttempts } from "./finish.ts";
-import type { FinishedRow } from "./wire.ts";
+import { finishAttempts, type FinishedRow } from "./finish.ts";
 
 export async function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): Promise<readonly boolean[]> {
   const rows = leases.map(({ deliveryId, claimId, untilMs }) => [deliveryId, claimId, untilMs]);
