@@ -35,7 +35,8 @@ export type LoadWaiting = (
 interface Offer {
   readonly claimable: Claimable;
   readonly candidates: readonly DueDelivery[];
-  readonly nextDueAtMs: number | undefined;
+  /** `Infinity` where none comes due. */
+  readonly nextDueAtMs: number;
   /** Whether the subscription has capacity for more, and may have more due. */
   readonly hasMore: boolean;
 }
@@ -75,11 +76,8 @@ export async function selectFairly(
     if (tier > 0) remaining[tier]! -= 1;
     chosen.push(candidate);
   }
-  const nextDueAtMs = offers.reduce<number | undefined>(
-    (earliest, offer) => earliestOf(earliest, offer.nextDueAtMs),
-    undefined,
-  );
-  return { chosen, nextDueAtMs, cutTiers };
+  const nextMs = offers.reduce((earliest, offer) => Math.min(earliest, offer.nextDueAtMs), Infinity);
+  return { chosen, nextDueAtMs: nextMs === Infinity ? undefined : nextMs, cutTiers };
 }
 
 function byTurn(tiers: readonly TierLimit[]): (a: DueDelivery, b: DueDelivery) => number {
@@ -164,23 +162,12 @@ function offerOf(
   nowMs: number,
 ): Offer {
   const { tier, leased, capacity, waitEndMs } = claimable;
-  const candidates: DueDelivery[] = [];
-  for (const [dueMs, id] of waiting) {
-    const sendableAtMs = Math.max(dueMs, waitEndMs);
-    if (sendableAtMs > nowMs) {
-      const nextDueAtMs = candidates.length < capacity ? sendableAtMs : undefined;
-      return { claimable, candidates, nextDueAtMs, hasMore: false };
-    }
-    if (candidates.length === share) {
-      return { claimable, candidates, nextDueAtMs: undefined, hasMore: share < capacity };
-    }
-    const rank = leased + candidates.length + 1;
-    candidates.push({ id, dueMs, tier, rank });
-  }
-  return { claimable, candidates, nextDueAtMs: undefined, hasMore: false };
-}
-
-/** Answers the earlier of two times, where `undefined` is no time at all. */
-function earliestOf(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
+  const due = waiting.filter(([dueMs]) => Math.max(dueMs, waitEndMs) <= nowMs);
+  const candidates = due.slice(0, share).map(([dueMs, id], index) => {
+    return { id, dueMs, tier, rank: leased + index + 1 };
+  });
+  const hasCapacity = candidates.length < capacity;
+  const [laterMs] = waiting[due.length] ?? [];
+  const nextDueAtMs = hasCapacity && laterMs !== undefined ? Math.max(laterMs, waitEndMs) : Infinity;
+  return { claimable, candidates, nextDueAtMs, hasMore: hasCapacity && due.length > share };
 }
