@@ -1,6 +1,6 @@
-import type { Attention, AttentionReason } from "../../../domain/operations.ts";
+import type { AttentionReason } from "../../../domain/operations.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { subscriptionState } from "../../../domain/words/attention.ts";
+import { type AttentionItem, subscriptionState } from "../../../domain/words/attention.ts";
 import { ATTENTION_REASONS } from "../../../model/answers.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
@@ -28,18 +28,6 @@ const MAX_COUNTED_EACH = 10_000;
 export const MAX_MISSED = 200;
 const DAY_MS = 86_400_000;
 
-/** Counts what a subscription has missed; `null` where that is counted of enough others. */
-type MissedBy = (subscription: Subscription, since: string | null) => Promise<number | null>;
-
-/** One item before its deliveries are counted. */
-interface Entry {
-  readonly subscription: Subscription;
-  readonly reason: AttentionReason;
-  /** In ISO 8601; `null` where it is not known. */
-  readonly since: string | null;
-  readonly more?: Partial<Attention>;
-}
-
 export async function listAttention(
   sql: Sql,
   { nowMs, limit, applications }: AttentionSelection,
@@ -47,20 +35,20 @@ export async function listAttention(
   const all = await listSubscriptions(sql, applications === undefined ? {} : { applications });
   const subscriptions = all.filter((one) => !isLeft(one, nowMs));
   const maxFailed = shareOf(MAX_FAILED, MAX_FAILED_EACH, subscriptions);
-  let counted = 0;
-  const missedBy: MissedBy = async (one, since) =>
-    (counted += 1) > MAX_MISSED ? null : await countMissed(sql, one, since);
-  const entries: Entry[] = [];
+  const items: AttentionItem[] = [];
+  let inactive = 0;
   for (const one of subscriptions) {
-    const state = await stateOf(sql, one, nowMs, missedBy);
-    const found = [state, await failuresOf(sql, one, maxFailed, nowMs)];
-    entries.push(...found.filter((entry) => entry !== undefined));
+    const isCounted = !one.active && (inactive += 1) <= MAX_MISSED;
+    const found = [await stateOf(sql, one, nowMs, isCounted), await failuresOf(sql, one, maxFailed, nowMs)];
+    items.push(...found.filter((item) => item !== undefined));
   }
-  const first = entries.toSorted(byGravity).slice(0, limit);
+  const first = items.toSorted(byGravity).slice(0, limit);
   const max = shareOf(MAX_COUNTED, MAX_COUNTED_EACH, first);
-  const items = await each(first, (one) => itemOf(sql, one, nowMs, max));
-  const subscribers = new Set(entries.map(({ subscription }) => subscription.rowid));
-  return { items, total: entries.length, subscriptions: subscribers.size };
+  return {
+    items: await each(first, (item) => withUnfinished(sql, item, max)),
+    total: items.length,
+    subscriptions: new Set(items.map((item) => item.subscription_id)).size,
+  };
 }
 
 function shareOf(most: number, mostOfEach: number, all: readonly unknown[]): number {
@@ -79,97 +67,105 @@ function isLeft(
   return isTemporary && Date.parse(claimed ?? timestamped) <= nowMs - LEFT.unclaimedMs;
 }
 
-/** Orders entries: the gravest first, and of each kind what has lasted longest. One that has no known start comes last. */
-function byGravity(one: Entry, other: Entry): number {
-  const rank = ({ reason }: Entry): number => ATTENTION_REASONS.indexOf(reason);
-  const start = ({ since }: Entry): number => (since === null ? Number.MAX_VALUE : Date.parse(since));
-  const inOrder = rank(one) - rank(other) || start(one) - start(other);
-  return inOrder || one.subscription.rowid - other.subscription.rowid;
+/** Orders items: the gravest first, and of each kind what has lasted longest. One that has no known start comes last. */
+function byGravity(one: AttentionItem, other: AttentionItem): number {
+  const gravity = ATTENTION_REASONS.indexOf(one.reason) - ATTENTION_REASONS.indexOf(other.reason);
+  return gravity || startOf(one) - startOf(other);
 }
 
-/** SQL of when the first delivery that a pull subscription is to get came due. What is leased is due as well, but somebody has it. */
-const FIRST_DUE = `SELECT iif(${LEASE_OF("d")}, NULL, d.due_ms) ${PENDING_OF} ORDER BY d.due_ms LIMIT 1`;
-const INACTIVE_SINCE = "SELECT inactive_since_ms FROM subscription WHERE rowid = ?1";
+function startOf({ since }: AttentionItem): number {
+  return since === null ? Number.MAX_VALUE : Date.parse(since);
+}
+
+function itemOf(
+  { rowid: subscription_id, application, subscription, action }: Subscription,
+  reason: AttentionReason,
+  more: Partial<AttentionItem>,
+): AttentionItem {
+  return {
+    reason,
+    subscription_id,
+    application,
+    subscription,
+    action,
+    since: null,
+    until: null,
+    published_from: null,
+    deliveries: null,
+    at_least: false,
+    delivery_id: null,
+    missed: null,
+    error: null,
+    ...more,
+  };
+}
+
 /**
  * So long something is due before it counts as unclaimed, as consumers may be about to claim it. It is more than the time
  * between two notes of a last claim.
  */
 const UNCLAIMED_MS = 300_000;
 
-/** Answers why a subscription needs a person, if it does by its state. */
-async function stateOf(
-  sql: Sql,
-  subscription: Subscription,
-  nowMs: number,
-  missedBy: MissedBy,
-): Promise<Entry | undefined> {
-  const { rowid, mode, failing_since: failing, last_claim_at: claimed, timestamped } = subscription;
-  const read = async (text: string): Promise<string | null> =>
-    isoOrNull((await sql.value<number | null | undefined>(text, rowid)) ?? null);
-  const due = mode === "pull" ? await read(FIRST_DUE) : null;
-  const lastClaim = claimed ?? timestamped;
-  const unclaimed = due !== null && due < lastClaim ? lastClaim : due;
-  const isUnclaimed = unclaimed !== null && Date.parse(unclaimed) <= nowMs - UNCLAIMED_MS;
-  const reason = subscriptionState(subscription, nowMs, isUnclaimed);
-  switch (reason) {
-    case "deactivated": {
-      const since = await read(INACTIVE_SINCE);
-      const missed = await missedBy(subscription, since);
-      return { subscription, reason, since, more: { missed, error: subscription.disabled_reason } };
-    }
-    case "blocked":
-      return { subscription, reason, since: failing, more: { delivery_id: subscription.blocked_by } };
-    case "failing":
-      return { subscription, reason, since: failing };
-    case "unclaimed":
-      return { subscription, reason, since: unclaimed };
-    case "slowed":
-      return { subscription, reason, since: null };
-    case "paused": {
-      const since = await read(INACTIVE_SINCE);
-      const missed = await missedBy(subscription, since);
-      const held = await sql.first(`SELECT 1 ${PENDING_OF} LIMIT 1`, rowid);
-      const isNothing = held === undefined && missed === 0;
-      return isNothing ? undefined : { subscription, reason, since, more: { missed } };
-    }
-    case "active":
-      return undefined;
-    default:
-      return reason satisfies never;
-  }
-}
+/** SQL of what else decides about the subscription `?1`: the first of its unfinished deliveries, and from when on it may miss events. */
+const FACTS = `SELECT s.inactive_since_ms AS inactiveMs, first.due_ms AS dueMs, first.leased,
+    max(coalesce(s.inactive_since_ms, s.created_ms), coalesce((SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription
+      WHERE subscription_id = ?1 ORDER BY rowid DESC LIMIT 1), 0)) AS missesFromMs
+  FROM subscription AS s LEFT JOIN (
+    SELECT d.due_ms, iif(${LEASE_OF("d")}, 1, 0) AS leased ${PENDING_OF} ORDER BY d.due_ms LIMIT 1) AS first ON TRUE
+  WHERE s.rowid = ?1`;
+type Facts = Readonly<Record<"inactiveMs" | "dueMs" | "leased", number | null>> & {
+  /**
+   * While it was active, each of its events made a delivery at once, also those of the last one's millisecond. One that an older
+   * evreg has paused does not tell since when.
+   */
+  readonly missesFromMs: number;
+};
 
 /**
- * Counts the events that a subscription has not got since it receives none.
- * @param since `null` where it was paused by an older evreg
+ * Answers why a subscription needs a person, if it does by its state.
+ * @param isCounted whether what it has missed is counted
  */
-async function countMissed(
+async function stateOf(
   sql: Sql,
-  { rowid: id, timestamped }: Subscription,
-  since: string | null,
-): Promise<number> {
+  one: Subscription,
+  nowMs: number,
+  isCounted: boolean,
+): Promise<AttentionItem | undefined> {
+  const { rowid, active, failing_since: failing, slowed_until: slowed } = one;
+  const isActivePush = active && one.mode === "push";
+  const facts = isActivePush ? undefined : await sql.first<Facts>(FACTS, rowid);
+  const { inactiveMs = null, dueMs = null, leased = null } = facts ?? {};
+  // What is leased is due as well, but somebody has it.
+  const lastClaimMs = Date.parse(one.last_claim_at ?? one.timestamped);
+  const unclaimedMs = dueMs === null || leased === 1 ? null : Math.max(dueMs, lastClaimMs);
+  const isUnclaimed = unclaimedMs !== null && unclaimedMs <= nowMs - UNCLAIMED_MS;
+  const reason = subscriptionState(one, nowMs, isUnclaimed);
+  if (reason === "active") return undefined;
+  const missed = isCounted ? await countEvents(sql, rowid, facts!.missesFromMs) : null;
+  if (reason === "paused" && dueMs === null && missed === 0) return undefined;
+  const isSlowed = active && slowed !== null && Date.parse(slowed) > nowMs;
+  const unusedSince = isoOrNull(active ? unclaimedMs : inactiveMs);
+  return itemOf(one, reason, {
+    // What is slowed does not fail.
+    since: active && reason !== "unclaimed" ? failing : unusedSince,
+    until: isSlowed ? slowed : null,
+    delivery_id: reason === "blocked" ? one.blocked_by : null,
+    missed,
+    error: one.disabled_reason,
+  });
+}
+
+/** Counts the events since a time that a subscription stands for. */
+async function countEvents(sql: Sql, id: number, fromMs: number): Promise<number> {
   const actions = await sql.column<number>(
     "SELECT action_id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1",
     id,
   );
-  // While it was active, each of its events made a delivery at once, also those of the last one's millisecond.
-  const lastMs = await sql.value<number | undefined>(
-    "SELECT created_ms + 1 FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
-    id,
-  );
-  const fromMs = Math.max(lastMs ?? 0, Date.parse(since ?? timestamped));
   return await new SelectedEvents(sql, actions).count(await idRangesOf(sql, "event", fromMs, undefined));
 }
 
-interface FailedRow {
-  readonly delivery_id: number;
-  readonly error: string | null;
-  readonly deliveries: number;
-  readonly sinceMs: number;
-  readonly publishedMs: number;
-  /** When the first event was published whose delivery has failed for good, at any time. */
-  readonly oldestMs: number;
-}
+type Failures = Pick<AttentionItem, "delivery_id" | "error" | "deliveries"> &
+  Readonly<Record<"sinceMs" | "publishedMs" | "oldestMs", number>>;
 
 /** Answers what has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
 async function failuresOf(
@@ -177,8 +173,8 @@ async function failuresOf(
   subscription: Subscription,
   most: number,
   nowMs: number,
-): Promise<Entry | undefined> {
-  const [last] = await sql.rows<FailedRow>(
+): Promise<AttentionItem | undefined> {
+  const last = await sql.first<Failures>(
     `SELECT id AS delivery_id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
         min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs,
         (SELECT timestamped_ms FROM event WHERE event.rowid = (SELECT min(event_id) ${FAILED})) AS oldestMs
@@ -191,41 +187,19 @@ async function failuresOf(
   if (last === undefined) return undefined;
   const { sinceMs, publishedMs, oldestMs, ...more } = last;
   const at_least = more.deliveries === most;
-  // Of those that were not looked at, the first one counts.
+  // Of those that were not looked at, the first one counts, which may have failed at any time.
   const published_from = isoOrNull(at_least ? Math.min(publishedMs, oldestMs) : publishedMs);
-  const since = toIso(sinceMs);
-  return { subscription, reason: "failed", since, more: { ...more, at_least, published_from } };
+  return itemOf(subscription, "failed", { since: toIso(sinceMs), ...more, at_least, published_from });
 }
 
-async function itemOf(
-  sql: Sql,
-  { subscription: one, reason, since, more }: Entry,
-  nowMs: number,
-  max: number,
-): Promise<Omit<Attention, "found">> {
-  const { rowid: subscription_id, application, subscription, action } = one;
-  const isSlowed = one.slowed_until !== null && Date.parse(one.slowed_until) > nowMs;
-  const item = {
-    reason,
-    subscription_id,
-    application,
-    subscription,
-    action,
-    since,
-    until: one.active && reason !== "failed" && isSlowed ? one.slowed_until : null,
-    published_from: null,
-    deliveries: null,
-    at_least: false,
-    delivery_id: null,
-    missed: null,
-    error: null,
-    ...more,
-  };
+/** Adds how much is unfinished, and of what is sent the last error. */
+async function withUnfinished(sql: Sql, item: AttentionItem, max: number): Promise<AttentionItem> {
+  const { reason, subscription_id: id } = item;
   if (reason === "failed") return item;
-  const { deliveries, isLeast } = await countUnfinished(sql, subscription_id, max);
+  const { deliveries, isLeast } = await countUnfinished(sql, id, max);
   const counted = { ...item, deliveries, at_least: isLeast };
-  if (!one.active) return counted;
-  const error = await lastErrorOf(sql, subscription_id, item.delivery_id);
+  if (reason === "deactivated" || reason === "paused") return counted;
+  const error = await lastErrorOf(sql, id, item.delivery_id);
   // The one that blocks does not wait behind itself.
   return { ...counted, error, deliveries: Math.max(0, deliveries - (reason === "blocked" ? 1 : 0)) };
 }
