@@ -30,8 +30,6 @@ interface Receiver {
   readonly isActive: number;
   /** When the subscription's wait ends or ended; 0 where there was none. */
   readonly waitEndMs: number;
-  /** Whether the subscription waits, so that nothing is sent. */
-  readonly isWaiting: number;
   /** The cause of what is to be sent now. */
   readonly nowCause: BacklogCause;
   /** How many deliveries are leased, and since when the first is. */
@@ -39,32 +37,44 @@ interface Receiver {
   readonly leasedSinceMs: number | null;
 }
 
-/** Reads the subscriptions that have something unfinished, without deleted ones. */
-async function loadReceivers(
+/**
+ * Answers the rowids of the subscriptions of a selection, deleted ones too; `undefined` for all. An action selects those that match
+ * it, and those that did.
+ * @param state a further condition
+ */
+export async function selectSubscriptions(
   sql: Sql,
-  nowMs: number,
-  selection: StatsSelection = {},
-): Promise<readonly Receiver[]> {
-  const { applications, subscription, action } = selection;
-  const match = matchOf(action ?? "*", "a.action");
+  { subscription, applications, action }: StatsSelection,
+  state?: string,
+): Promise<readonly number[] | undefined> {
+  if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
+  const named = matchOf(action, "a.action");
+  return await sql.column(
+    `SELECT rowid FROM subscription
+      WHERE ${state ?? "TRUE"} AND (?1 IS NULL OR rowid = ?1)
+        AND (?2 IS NULL OR application IN list(?2: name text))
+        AND (?3 IS NULL OR rowid IN (
+          SELECT m.subscription_id FROM binding AS m JOIN action AS a ON a.rowid = m.action_id WHERE ${named.condition}))`,
+    subscription,
+    applications,
+    action,
+    ...named.values,
+  );
+}
+
+/** Reads those of the subscriptions, or of all, that have something unfinished, without deleted ones. */
+async function loadReceivers(sql: Sql, ids: readonly number[] | undefined): Promise<readonly Receiver[]> {
   return await sql.rows<Receiver>(
-    `SELECT s.rowid AS id, s.active AS isActive, ${WAIT_END} AS waitEndMs, s.active = 1 AND ${WAIT_END} > ?1 AS isWaiting,
+    `SELECT s.rowid AS id, s.active AS isActive, ${WAIT_END} AS waitEndMs,
         CASE WHEN s.active = 0 THEN 'held' WHEN s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL THEN 'paced'
           WHEN leased.deliveries > 0 THEN 'busy' ELSE 'due' END AS nowCause,
         coalesce(leased.deliveries, 0) AS leased, leased.since_ms AS leasedSinceMs
       FROM subscription AS s LEFT JOIN (
         SELECT d.subscription_id, count(*) AS deliveries, min(l.claimed_ms) AS since_ms
         FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY 1) AS leased ON leased.subscription_id = s.rowid
-      WHERE s.deleted_ms IS NULL AND (?2 IS NULL OR s.rowid = ?2)
-        AND (?3 IS NULL OR s.application IN list(?3: name text))
-        AND EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL)
-        AND (?4 IS NULL OR EXISTS (SELECT 1 FROM binding AS m INDEXED BY binding_subscription CROSS JOIN action AS a ON a.rowid = m.action_id
-          WHERE m.subscription_id = s.rowid AND m.receives = 1 AND ${match.condition}))`,
-    nowMs,
-    subscription,
-    applications,
-    action,
-    ...match.values,
+      WHERE s.deleted_ms IS NULL AND (?1 IS NULL OR s.rowid IN list(?1: id bigint))
+        AND EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL)`,
+    ids,
   );
 }
 
@@ -72,59 +82,39 @@ async function loadReceivers(
 export async function countBacklog(
   sql: Sql,
   nowMs: number,
-  selection?: StatsSelection,
+  selection: StatsSelection = {},
   max = MAX_COUNTED,
 ): Promise<StatsBacklog> {
   const shares: Share[] = [];
   let remaining = max;
   let isWhole = true;
-  const receivers = await loadReceivers(sql, nowMs, selection);
+  const receivers = await loadReceivers(sql, await selectSubscriptions(sql, selection));
   // What is paused counts last, where there is too much.
   for (const receiver of receivers.toSorted((one, other) => other.isActive - one.isActive)) {
     const limit = Math.max(remaining, LEAST_EACH);
-    const counted = await countOf(sql, receiver, nowMs, limit);
-    remaining -= counted.pending + counted.behind;
-    isWhole &&= counted.pending < limit && counted.behind < limit;
-    shares.push(...sharesOf(receiver, counted));
+    const own = await sharesOf(sql, receiver, nowMs, limit);
+    const counted = own.reduce((sum, { deliveries }) => sum + deliveries, 0);
+    remaining -= counted;
+    isWhole &&= counted < limit;
+    shares.push(...own);
   }
-  const parts = BACKLOG_CAUSES.map((cause) => {
-    const own = shares.filter((share) => share[0] === cause);
+  const parts = BACKLOG_CAUSES.map((name) => {
+    const own = shares.filter(({ cause }) => cause === name);
     // After the clock was set back, more may be leased than are due.
-    const deliveries = own.reduce((sum, share) => sum + Math.max(0, share[1]), 0);
-    const [firstMs = null] = own.flatMap((share) => share[2] ?? []).toSorted((one, other) => one - other);
-    return [cause, { deliveries, since: isoOrNull(firstMs) }];
+    const deliveries = own.reduce((sum, share) => sum + Math.max(0, share.deliveries), 0);
+    const [firstMs = null] = own
+      .flatMap(({ sinceMs }) => sinceMs ?? [])
+      .toSorted((one, other) => one - other);
+    return [name, { deliveries, since: isoOrNull(firstMs) }];
   });
   return { ...Object.fromEntries(parts), is_whole: isWhole } as StatsBacklog;
 }
 
-type Share = readonly [cause: BacklogCause, deliveries: number, sinceMs: number | null];
-
-function sharesOf(receiver: Receiver, counted: CountedDeliveries): readonly Share[] {
-  const { isActive, isWaiting, nowCause, leased } = receiver;
-  const { pending, now, nowSinceMs, behind, blocked, blockedSinceMs } = counted;
-  // What is leased is among what is due.
-  const leasedNow = isWaiting ? 0 : leased;
-  const later = pending - now - (leased - leasedNow);
-  return [
-    ["delivering", leased, receiver.leasedSinceMs],
-    [nowCause, now - leasedNow, nowSinceMs],
-    [isActive ? "waiting" : "held", later, null],
-    [isActive ? "waiting" : "held", behind - blocked, null],
-    ["blocked", blocked, blockedSinceMs],
-  ];
-}
-
-/** The deliveries of a subscription, up to a limit of each. */
-interface CountedDeliveries {
-  readonly pending: number;
-  /** How many of them are due, and since when the first is that is not leased. */
-  readonly now: number;
-  readonly nowSinceMs: number | null;
-  /** How many are behind others of their keys. */
-  readonly behind: number;
-  /** How many of those are behind one that blocks, and when the first that blocks was made. */
-  readonly blocked: number;
-  readonly blockedSinceMs: number | null;
+/** Deliveries of a subscription that are unfinished for one cause. */
+interface Share {
+  readonly cause: BacklogCause;
+  readonly deliveries: number;
+  readonly sinceMs: number | null;
 }
 
 /** SQL of what is behind the deliveries that the subscription `?1` blocks for. */
@@ -132,15 +122,16 @@ const BLOCKED = `FROM subscription AS s CROSS JOIN ${FAILING} CROSS JOIN deliver
   ON b.subscription_id = s.rowid AND b.key = f.key AND b.state IN ${UNFINISHED_STATES} AND b.state = ${DELIVERY_STATE.behind}
   WHERE s.rowid = ?1 AND s.active = 1 AND ${BLOCKS} AND ${IS_EXHAUSTED}`;
 
-async function countOf(
+/** @param limit so many are counted of what is pending, and of what is behind others of its key */
+async function sharesOf(
   sql: Sql,
-  receiver: Receiver,
+  { id, isActive, waitEndMs, nowCause, leased, leasedSinceMs }: Receiver,
   nowMs: number,
   limit: number,
-): Promise<CountedDeliveries> {
-  const { id, isActive, isWaiting, waitEndMs } = receiver;
+): Promise<readonly Share[]> {
+  const isWaiting = isActive === 1 && waitEndMs > nowMs;
   // What was due all along could only be sent since its wait ended.
-  return (await sql.first<CountedDeliveries>(
+  const counted = (await sql.first<Counted>(
     `SELECT count(*) AS pending, count(CASE WHEN due_ms <= ?2 THEN 1 END) AS now,
         (SELECT max(d.due_ms, ?4) ${PENDING_OF} AND d.due_ms <= ?2 AND NOT ${LEASE_OF("d")} ORDER BY d.due_ms LIMIT 1) AS nowSinceMs,
         (SELECT count(*) FROM (SELECT 1 ${BEHIND_OF} LIMIT ?3) AS few) AS behind,
@@ -150,9 +141,22 @@ async function countOf(
     id,
     isWaiting ? NEVER_MS : nowMs,
     limit,
-    isActive ? waitEndMs : NEVER_MS,
+    isActive === 1 ? waitEndMs : NEVER_MS,
   ))!;
+  const { pending, now, nowSinceMs, behind, blocked, blockedSinceMs } = counted;
+  // What is leased is among what is due.
+  const unleased = isWaiting ? 0 : now - leased;
+  const later = pending - leased - unleased + behind - blocked;
+  return [
+    { cause: "delivering", deliveries: leased, sinceMs: leasedSinceMs },
+    { cause: nowCause, deliveries: unleased, sinceMs: nowSinceMs },
+    { cause: isActive === 1 ? "waiting" : "held", deliveries: later, sinceMs: null },
+    { cause: "blocked", deliveries: blocked, sinceMs: blockedSinceMs },
+  ];
 }
+
+type Counted = Readonly<Record<"pending" | "now" | "behind" | "blocked", number>> &
+  Readonly<Record<"nowSinceMs" | "blockedSinceMs", number | null>>;
 
 const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS (SELECT 1 FROM delivery AS f INDEXED BY delivery_key
   WHERE f.subscription_id = s.rowid AND f.key = d.key AND f.state IN ${UNFINISHED_STATES} AND f.state = ${DELIVERY_STATE.pending}
@@ -160,26 +164,33 @@ const IS_BLOCKED = `(d.state = ${DELIVERY_STATE.behind} AND ${BLOCKS} AND EXISTS
 /** SQL that says whether the delivery `d` is to be sent by a time, which is its value. */
 const IS_NOW = `(d.due_ms IS NOT NULL AND max(d.due_ms, ${WAIT_END}) <= ?)`;
 
-export interface CauseFilter {
-  readonly subscriptions: readonly number[];
-  /** A condition on the delivery `d` and its subscription `s`, with its values. */
-  readonly condition: string;
+/** Selects deliveries; without `subscriptions` those of all. */
+export interface DeliveryFilter {
+  readonly subscriptions: readonly number[] | undefined;
+  /** Conditions on `d`, the delivery, `s`, its subscription, and `a`, its action. */
+  readonly conditions: readonly string[];
   readonly values: readonly SqlValue[];
 }
 
-export async function activeReceivers(sql: Sql, nowMs: number): Promise<readonly Receiver[]> {
-  return (await loadReceivers(sql, nowMs)).filter(({ isActive }) => isActive === 1);
-}
-
-/** @param name a cause that is no status as well */
-export async function filterByCause(sql: Sql, name: BacklogCause, nowMs: number): Promise<CauseFilter> {
+/**
+ * @param name a cause that is no status as well
+ * @param selected the subscriptions of which deliveries are selected; `undefined` for all
+ */
+export async function filterByCause(
+  sql: Sql,
+  name: BacklogCause,
+  nowMs: number,
+  selected: readonly number[] | undefined,
+): Promise<DeliveryFilter> {
   const isOfAny = name === "waiting" || name === "blocked";
-  const having = (await activeReceivers(sql, nowMs)).filter(({ nowCause }) => isOfAny || nowCause === name);
+  const having = (await loadReceivers(sql, selected)).filter(({ isActive, nowCause }) =>
+    isOfAny ? isActive === 1 : nowCause === name,
+  );
   const isLater = `${IS_OPEN} AND NOT ${IS_NOW} AND NOT ${IS_BLOCKED}`;
   const condition = name === "waiting" ? isLater : name === "blocked" ? IS_BLOCKED : IS_NOW;
   return {
     subscriptions: having.map(({ id }) => id),
-    condition: `${condition} AND NOT ${LEASE_OF("d")}`,
+    conditions: [condition, `NOT ${LEASE_OF("d")}`],
     values: name === "blocked" ? [] : [nowMs],
   };
 }

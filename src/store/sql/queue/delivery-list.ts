@@ -6,7 +6,7 @@ import { matchOf } from "../catalog/matching.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import type { ReadPart } from "../operation.ts";
 import { type Sql, type SqlValue, walkedBy } from "../sql.ts";
-import { activeReceivers, type CauseFilter, filterByCause } from "./backlog.ts";
+import { type DeliveryFilter, filterByCause, selectSubscriptions } from "./backlog.ts";
 import {
   DELIVERY_STATE,
   deliveryOf,
@@ -23,17 +23,15 @@ import {
 // sorted.
 
 /** How many candidates one call looks at; whoever wants a whole page goes on with the rest. */
-interface Extent {
+const EXTENT = {
   /** Candidates that are looked at, each for one or two microseconds, in which other reads wait. */
-  readonly lookedAt: number;
+  lookedAt: 8_000,
   /**
    * Where no more than so many are unfinished, they are gathered and sorted, some 0.1 µs for each; ten times as many once the newest
    * candidates were looked at and were not enough.
    */
-  readonly gathered: number;
-}
-
-const EXTENT: Extent = { lookedAt: 8_000, gathered: 20_000 };
+  gathered: 20_000,
+};
 /** Up to so many subscriptions are walked side by side through their index; for more, all deliveries are. */
 const MAX_WALKED = 100;
 
@@ -68,7 +66,7 @@ export async function listDeliveries(
   const bound = [range.low, range.high, ...source.values, extent.lookedAt];
   const rows = await sql.rows<DeliveryRow>(
     `${SELECT_DELIVERY} FROM ${candidates} CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
-      WHERE ${["TRUE", ...filter.conditions].join(" AND ")} ${walkedBy("page.id DESC")} LIMIT ?`,
+      WHERE ${filter.conditions.join(" AND ")} ${walkedBy("page.id DESC")} LIMIT ?`,
     ...bound,
     ...filter.values,
     query.limit,
@@ -87,31 +85,32 @@ export async function listDeliveries(
     : { items, rest: { ...query, after, limit: query.limit - items.length } };
 }
 
-/** Selects deliveries; without `subscriptions` those of all. */
-interface Filter extends Pick<CauseFilter, "values">, Partial<Pick<CauseFilter, "subscriptions">> {
-  /** Conditions on `d`, the delivery, `s`, its subscription, and `a`, its action. */
-  readonly conditions: readonly string[];
-}
+/** Conditions of statuses that follow from the subscription, or of what is unfinished and sent. */
+const IS_SENT = "active = 1 AND deleted_ms IS NULL";
+const SUBSCRIPTION_IS: Partial<Record<DeliveryStatus, string>> = {
+  pending: IS_SENT,
+  waiting: IS_SENT,
+  held: "active = 0 AND deleted_ms IS NULL",
+  cancelled: "deleted_ms IS NOT NULL",
+};
 
 async function filterOf(
   sql: Sql,
   query: DeliverySelection,
   status: DeliveryStatus | undefined,
-): Promise<Filter> {
+): Promise<DeliveryFilter> {
   const { action, cause, key } = query;
+  const selected = await selectSubscriptions(sql, query, status && SUBSCRIPTION_IS[status]);
   const ofCause =
     cause === undefined || STATUS_OF[cause.name] !== undefined
       ? undefined
-      : await filterByCause(sql, cause.name, cause.nowMs);
-  const selected = await selectSubscriptions(sql, query, status);
-  const subscriptions = ofCause?.subscriptions.filter((id) => selected?.includes(id) !== false) ?? selected;
-  const conditions = [
-    ...(status === undefined ? [] : [`${STATUS} = '${status}'`]),
-    ...(ofCause ? [ofCause.condition] : []),
-    // What is under way of a deleted subscription is in no backlog.
-    ...(cause?.name === "delivering" ? ["s.deleted_ms IS NULL"] : []),
-  ];
+      : await filterByCause(sql, cause.name, cause.nowMs, selected);
+  const subscriptions = ofCause === undefined ? selected : ofCause.subscriptions;
+  const conditions = [...(ofCause?.conditions ?? [])];
   const values = [...(ofCause?.values ?? [])];
+  if (status !== undefined) conditions.push(`${STATUS} = '${status}'`);
+  // What is under way of a deleted subscription is in no backlog.
+  if (cause?.name === "delivering") conditions.push("s.deleted_ms IS NULL");
   if (key !== undefined) {
     conditions.push("d.key IN list(?: id bigint)");
     values.push(keysOfText(key));
@@ -120,40 +119,12 @@ async function filterOf(
     conditions.push("d.subscription_id IN list(?: id bigint)");
     values.push(subscriptions);
   }
-  if (action !== undefined) {
-    const named = matchOf(action, "a.action");
-    conditions.push(named.condition);
-    values.push(...named.values);
-  }
-  return { ...(subscriptions && { subscriptions }), conditions, values };
-}
-
-/** Conditions of statuses that follow from the subscription alone. */
-const SUBSCRIPTION_IS: Partial<Record<DeliveryStatus, string>> = {
-  held: "active = 0 AND deleted_ms IS NULL",
-  cancelled: "deleted_ms IS NOT NULL",
-};
-
-/** Answers the rowids of the selected subscriptions, deleted ones too; `undefined` for all. */
-async function selectSubscriptions(
-  sql: Sql,
-  { subscription, applications, action }: DeliverySelection,
-  status: DeliveryStatus | undefined,
-): Promise<readonly number[] | undefined> {
-  const state = status === undefined ? undefined : SUBSCRIPTION_IS[status];
-  if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
-  const named = matchOf(action ?? "*", "a.action");
-  return await sql.column(
-    `SELECT rowid FROM subscription
-      WHERE ${state ?? "TRUE"} AND (?1 IS NULL OR rowid = ?1)
-        AND (?2 IS NULL OR application IN list(?2: name text))
-        AND (?3 IS NULL OR rowid IN (
-          SELECT m.subscription_id FROM binding AS m JOIN action AS a ON a.rowid = m.action_id WHERE ${named.condition}))`,
-    subscription,
-    applications,
-    action,
-    ...named.values,
-  );
+  const named = matchOf(action, "a.action");
+  return {
+    subscriptions,
+    conditions: [...conditions, named.condition],
+    values: [...values, ...named.values],
+  };
 }
 
 /** SQL that leads to candidates: the rowids of deliveries, of those from `?1` to `?2`, with its other values. */
@@ -196,15 +167,14 @@ async function sourceOf(
   sql: Sql,
   { event, cause, after }: DeliverySelection,
   status: DeliveryStatus | undefined,
-  { subscriptions }: Filter,
-  { gathered }: Extent,
+  { subscriptions }: DeliveryFilter,
+  { gathered }: typeof EXTENT,
 ): Promise<CandidateSource> {
   if (event !== undefined) return { text: OF_EVENT, values: [event] };
   const rare = status && RARE[status];
   if (rare !== undefined) return { text: rare, values: [] };
   if (cause !== undefined || (status !== undefined && status !== "delivered")) {
-    // Where no subscriptions are selected, the status is `pending` or `waiting`, which only deliveries of active ones have.
-    const ids = subscriptions ?? (await activeReceivers(sql, 0)).map(({ id }) => id);
+    const ids = subscriptions!;
     const isLater = cause?.name === "waiting";
     const pending = isLater ? `${PENDING} ${LATER}` : status === "waiting" ? PENDING_AGAIN : PENDING;
     const unfinished = {
