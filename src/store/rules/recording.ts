@@ -95,27 +95,19 @@ export class Recording {
    * @throws EvregError `too_large` for an atomic call that makes more deliveries; then nothing of the recording counts
    */
   decide({ atomic, events }: RecordingCall, maxDeliveries = Infinity): readonly RecordDecision[] {
-    return atomic ? this.#decideAllOrNone(events, maxDeliveries) : this.#decideWhileFew(events);
-  }
-
-  #decideAllOrNone(events: readonly EventCandidate[], maxDeliveries: number): readonly RecordDecision[] {
     const before = { accepted: this.accepted.length, last: this.#last };
-    const decisions = events.map((candidate) => this.#decideOne(candidate));
+    const decisions: RecordDecision[] = [];
+    for (const candidate of events) {
+      if (!atomic && decisions.length > 0 && this.#rows >= MANY_ROWS) break;
+      decisions.push(this.#decideOne(candidate));
+    }
+    if (!atomic) return decisions;
     const deliveries = this.#last.delivery - before.last.delivery;
     if (deliveries > maxDeliveries) throw tooManyDeliveries(deliveries, maxDeliveries);
     if (decisions.every(isStored)) return decisions;
     for (const event of this.accepted.splice(before.accepted)) this.#byKey.delete(this.#keyOf(event));
     this.#last = before.last;
     return decisions.map((decision) => (isStored(decision) ? { kind: "left_out" } : decision));
-  }
-
-  #decideWhileFew(events: readonly EventCandidate[]): readonly RecordDecision[] {
-    const decisions: RecordDecision[] = [];
-    for (const candidate of events) {
-      if (decisions.length > 0 && this.#rows >= MANY_ROWS) break;
-      decisions.push(this.#decideOne(candidate));
-    }
-    return decisions;
   }
 
   #decideOne(candidate: EventCandidate): RecordDecision {

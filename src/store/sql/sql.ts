@@ -114,11 +114,6 @@ export async function updateRow(sql: Sql, table: string, rowid: number, changes:
 export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
 export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** A record as its query answers it: the members `N` are numbers, times in milliseconds since the epoch and flags as 0 or 1. */
-export type StoredRecord<T, N extends keyof T> = {
-  readonly [K in keyof T]: K extends N ? (null extends T[K] ? number | null : number) : T[K];
-};
-
 export function isoOrNull(epochMs: number | null): string | null {
   return epochMs === null ? null : toIso(epochMs);
 }

@@ -7,12 +7,12 @@ import type {
   SubscriptionAttempt,
 } from "../../../domain/delivery.ts";
 import { MEASURE } from "../../../domain/stats/tally.ts";
-import { TLS_REASONS } from "../../../model/delivery.ts";
-import { toIso } from "../../../runtime/clock.ts";
+import { answersOf } from "../../../model/field.ts";
+import { ATTEMPT, TLS_REASONS } from "../../../model/delivery.ts";
 import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/retries.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats.ts";
-import { type Sql, type StoredRecord, updateRow } from "../sql.ts";
+import { recordsOf, type Sql, updateRow } from "../sql.ts";
 import {
   DELIVERY_STATE,
   deliveryOf,
@@ -27,7 +27,12 @@ import type { Work } from "../operation.ts";
 
 export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAttempts | undefined> {
   const row = await findRow(sql, id);
-  return row && { ...deliveryOf(row), attempts: await attemptsOfDelivery(sql, id) };
+  if (row === undefined) return undefined;
+  const attempts = await sql.rows<AttemptRow>(
+    `WITH chosen (id) AS (SELECT ?) SELECT ${COLUMNS} FROM (${ATTEMPTS}) AS attempts ORDER BY attempt`,
+    id,
+  );
+  return { ...deliveryOf(row), attempts: attempts.map(attemptOf) };
 }
 
 export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promise<Delivery | undefined> {
@@ -69,7 +74,7 @@ function keysOf({ subscription_id: subscription, key }: DeliveryRow): readonly O
 }
 
 function requestedOf(row: DeliveryRow): RequestedDelivery {
-  const isBehind = row.finished_at === null && row.next_attempt_at === null;
+  const isBehind = row.finished_ms === null && row.due_ms === null;
   return { ...row, isSubscriptionDeleted: row.deleted_ms !== null, isBehind };
 }
 
@@ -102,7 +107,7 @@ export async function countDeliveries(
 const COLUMNS =
   "attempt, started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, consumer, response";
 
-type AttemptRow = StoredRecord<Omit<Attempt, "refusal" | "tls_reason">, "started_at">;
+type AttemptRow = Pick<Attempt, "error_code" | "response">;
 
 /**
  * The attempts of the deliveries of `chosen (id)`. Most are first ones that delivered, and are stored with their deliveries; see
@@ -115,14 +120,6 @@ export const ATTEMPTS = `
   UNION ALL
   SELECT delivery.rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
   FROM chosen CROSS JOIN delivery ON delivery.rowid = chosen.id WHERE first_start_ms IS NOT NULL`;
-
-async function attemptsOfDelivery(sql: Sql, id: number): Promise<readonly Attempt[]> {
-  const rows = await sql.rows<AttemptRow>(
-    `WITH chosen (id) AS (SELECT ?) SELECT ${COLUMNS} FROM (${ATTEMPTS}) AS attempts ORDER BY attempt`,
-    id,
-  );
-  return rows.map(attemptOf);
-}
 
 // No index has attempts by subscription and time: each attempt would pay for it. So those deliveries of a subscription are looked
 // at that are most likely to have been attempted last.
@@ -160,25 +157,27 @@ export async function listAttempts(
     subscription,
     limit,
   );
-  return rows.map(({ delivery_id, event_id, ...row }) =>
-    Object.assign({ delivery_id, event_id }, attemptOf(row)),
-  );
+  return rows.map((row) => {
+    const { delivery_id, event_id } = row;
+    return Object.assign({ delivery_id, event_id }, attemptOf(row));
+  });
 }
+
+const recordOf = recordsOf<Attempt>(answersOf(ATTEMPT));
 
 /**
  * Makes an attempt of its row. Why an address was refused, or TLS failed, is stored in the place of the answer, which there is
  * none of.
  */
-function attemptOf({ response: hex, ...row }: AttemptRow): Attempt {
+function attemptOf(row: AttemptRow): Attempt {
+  const { response: hex, error_code: error } = row;
   // A text of the engines cannot hold each character that an answer may have.
   const response = hex === null ? null : Buffer.from(hex, "hex").toString();
-  const isRefused = row.error_code === "address_refused";
-  const hasNoTls = row.error_code === "tls_failed";
-  return {
+  const tlsReason = error === "tls_failed" && TLS_REASONS.find((reason) => reason === response);
+  return recordOf({
     ...row,
-    started_at: toIso(row.started_at),
-    tls_reason: hasNoTls ? (TLS_REASONS.find((reason) => reason === response) ?? null) : null,
-    response: isRefused || hasNoTls ? null : response,
-    refusal: isRefused ? response : null,
-  };
+    tls_reason: tlsReason || null,
+    response: error === "address_refused" || error === "tls_failed" ? null : response,
+    refusal: error === "address_refused" ? response : null,
+  });
 }

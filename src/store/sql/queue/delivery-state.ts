@@ -1,12 +1,13 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import type { SubscriptionSettings } from "../../../domain/subscription-settings.ts";
-import { toIso } from "../../../runtime/clock.ts";
-import { isoOrNull, type StoredRecord } from "../sql.ts";
+import { answersOf } from "../../../model/field.ts";
+import { DELIVERY } from "../../../model/delivery.ts";
+import { recordsOf } from "../sql.ts";
 
-export interface DeliveryRow extends StoredRecord<
-  Delivery,
-  "next_attempt_at" | "timestamped" | "finished_at"
-> {
+/** A delivery as `SELECT_DELIVERY` answers it, with its times in milliseconds since the epoch. */
+export interface DeliveryRow extends Omit<Delivery, "next_attempt_at" | "timestamped" | "finished_at"> {
+  readonly due_ms: number | null;
+  readonly finished_ms: number | null;
   readonly deleted_ms: number | null;
   /** The key by which it has a place in an order, while it is unfinished or once it had one. */
   readonly key: number | null;
@@ -66,8 +67,8 @@ export const UNFINISHED = `(${IS_OPEN} AND (s.deleted_ms IS NULL OR ${LEASED}))`
 /** SQL of a `DeliveryRow`. It goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
   SELECT d.rowid AS rowid, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
-    d.attempt + ${LEASED} AS attempt, d.due_ms AS next_attempt_at, d.last_error,
-    d.created_ms AS timestamped, d.finished_ms AS finished_at, s.deleted_ms, d.key`;
+    d.attempt + ${LEASED} AS attempt, d.due_ms, d.last_error,
+    d.created_ms AS timestamped, d.finished_ms, s.deleted_ms, d.key`;
 
 export const JOIN_NAMES = `
   CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
@@ -82,12 +83,11 @@ export function settingOf(name: keyof SubscriptionSettings): string {
   return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
 }
 
-export function deliveryOf({ deleted_ms, key: _key, ...row }: DeliveryRow): Delivery {
-  const isPlanned = row.status === "pending" || row.status === "waiting";
-  return {
-    ...row,
-    next_attempt_at: isPlanned ? isoOrNull(row.next_attempt_at) : null,
-    timestamped: toIso(row.timestamped),
-    finished_at: isoOrNull(row.status === "cancelled" ? deleted_ms : row.finished_at),
-  };
+const recordOf = recordsOf<Delivery>(answersOf(DELIVERY));
+
+export function deliveryOf(row: DeliveryRow): Delivery {
+  const { status, due_ms: dueMs } = row;
+  const isPlanned = status === "pending" || status === "waiting";
+  const finishedMs = status === "cancelled" ? row.deleted_ms : row.finished_ms;
+  return recordOf({ ...row, next_attempt_at: isPlanned ? dueMs : null, finished_at: finishedMs });
 }

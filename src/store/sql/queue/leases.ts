@@ -31,14 +31,10 @@ export async function findLeased(
     leases.map(({ deliveryId, claimId }) => [deliveryId, claimId]),
     subscription,
   );
-  const byDelivery = new Map(attempts.map((one) => [one.deliveryId, one]));
-  return leases.map(({ deliveryId, claimId }) => {
-    const one = byDelivery.get(deliveryId);
-    return one?.claimId === claimId ? one : undefined;
-  });
+  return leases.map(({ deliveryId, claimId }) =>
+    attempts.find((one) => one.deliveryId === deliveryId && one.claimId === claimId),
+  );
 }
-
-type EndedLease = Pick<FinishedRow, "deliveryId" | "claimId" | "startedAtMs" | "durationMs">;
 
 /** The subscriptions whose number leaves one of these when it is divided by `count`. */
 interface OfShards {
@@ -55,8 +51,9 @@ export const ALL: OfShards = { shards: [0], count: 1 };
  * @returns how many
  */
 export async function releaseLeases(work: Work, nowMs: number, cut = NONE): Promise<number> {
-  const ended = await work.rows<EndedLease>(
-    `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs
+  const ended = await work.rows<FinishedRow>(
+    `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs,
+        'interrupted' AS ending, ?1 AS nowMs
       FROM lease CROSS JOIN delivery AS d ON d.rowid = lease.delivery_id
       WHERE until_ms <= ?1 OR consumer IS NULL AND d.subscription_id % ?2 IN list(?3: shard bigint)`,
     nowMs,
@@ -64,8 +61,5 @@ export async function releaseLeases(work: Work, nowMs: number, cut = NONE): Prom
     cut.shards,
   );
   if (ended.length === 0) return 0;
-  const results = ended.map((lease): FinishedRow =>
-    Object.assign(lease, { ending: "interrupted", nowMs } as const),
-  );
-  return (await finishAttempts(work, results)).filter(({ kind }) => kind === "stored").length;
+  return (await finishAttempts(work, ended)).filter(({ kind }) => kind === "stored").length;
 }
