@@ -18,7 +18,7 @@ function queueByHand(changes: readonly StoreChange[] = [], seenByAll?: () => Pro
   const writer: ConstructorParameters<typeof WriteQueue>[0] = {
     write: ({ calls, bytes }) =>
       new Promise((resolve, reject) => {
-        const names = (JSON.parse(calls) as WriteCall[]).map(([, call]) => call);
+        const names = (JSON.parse(calls) as WriteCall[]).map(([, [name]]) => name);
         const outcomes = names.map((ok) => ({ ok }));
         sent.push({
           names,
@@ -34,9 +34,8 @@ function queueByHand(changes: readonly StoreChange[] = [], seenByAll?: () => Pro
 const write = (name: string, bytes = 0, rows = 1): PendingWrite => ({
   operation: "any",
   rows,
-  isKept: false,
   pieces: bytes > 0 ? [Buffer.alloc(bytes, name)] : [],
-  call: () => name,
+  call: () => [name],
 });
 
 async function turn(): Promise<void> {

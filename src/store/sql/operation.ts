@@ -48,7 +48,7 @@ export interface ReadOperation<A extends readonly unknown[] = readonly unknown[]
   run(work: Work, ...args: A): Promise<R> | R;
 }
 
-export interface WriteOperation<C = unknown, R = unknown> {
+export interface WriteOperation<A extends readonly unknown[] = readonly unknown[], R = unknown> {
   readonly kind: "write";
   /** About how many rows a call writes. */
   readonly rows: number;
@@ -57,11 +57,10 @@ export interface WriteOperation<C = unknown, R = unknown> {
    * claimed is due again after any end.
    */
   readonly durable: Durable;
-  /** Whether all calls of a batch are done together, see `joined`. */
-  readonly isJoined: boolean;
   /** Whether it changes what all who have the data open keep in memory: it is answered once they know, see `StoreNode.version`. */
   readonly isKept: boolean;
-  run(work: Work, calls: readonly C[]): Promise<readonly R[]>;
+  /** Does all calls of a batch. */
+  run(work: Work, calls: readonly A[]): Promise<readonly R[]>;
 }
 
 /** The operations by the parts of the store. */
@@ -71,9 +70,7 @@ export type Operations = Readonly<Record<string, Readonly<Record<string, ReadOpe
  * What the main thread has to know of the operations. It comes from the thread that writes: whoever imported the operations would
  * load the engine as well.
  */
-export type OperationTraits =
-  | Pick<ReadOperation, "kind">
-  | Pick<WriteOperation, "kind" | "rows" | "isJoined" | "isKept">;
+export type OperationTraits = Pick<ReadOperation, "kind"> | Pick<WriteOperation, "kind" | "rows" | "isKept">;
 export type OperationsTraits = Readonly<Record<string, Readonly<Record<string, OperationTraits>>>>;
 
 /** What one call of a long read answers: other reads get their turn before the next, and the log is free to restart. */
@@ -96,6 +93,8 @@ export function longRead<A extends readonly unknown[], R>(
   return { kind: "read", isLong: true, run };
 }
 
+const USUAL = { kind: "write", rows: 1, durable: "now", isKept: false } as const;
+
 type WriteOptions = Partial<Pick<WriteOperation, "rows" | "durable">>;
 
 /** A write whose calls are done one by one. */
@@ -103,8 +102,7 @@ export function write<A extends readonly unknown[], R>(
   run: (work: Work, ...args: A) => Promise<R>,
   options: WriteOptions = {},
 ): WriteOperation<A, R> {
-  const all = joined<A, R>((work, calls) => each(calls, (args) => run(work, ...args)), options);
-  return { ...all, isJoined: false };
+  return { ...USUAL, ...options, run: (work, calls) => each(calls, (args) => run(work, ...args)) };
 }
 
 /** A call removes so many rows of what is too old, or an event with all its rows; each row takes some five microseconds. */
@@ -128,16 +126,22 @@ export function firstWithin<T>(rows: readonly T[], amountOf: (row: T) => number,
   return rows;
 }
 
-/** A write of which all calls in a batch are done together. Whoever asks counts the rows, and gets payloads with the answer. */
+/** A write whose calls, of one argument each, are done together. */
 export function joined<C, R>(
   run: (work: Work, calls: readonly C[]) => Promise<readonly R[]>,
-  options: WriteOptions = {},
-): WriteOperation<C, R> {
-  return { kind: "write", rows: 1, durable: "now", isJoined: true, isKept: false, ...options, run };
+): WriteOperation<readonly [C], R> {
+  return {
+    ...USUAL,
+    run: (work, calls) =>
+      run(
+        work,
+        calls.map(([call]) => call),
+      ),
+  };
 }
 
 /** A write that changes what all who have the data open keep in memory. */
-export function kept<C, R>(operation: WriteOperation<C, R>): WriteOperation<C, R> {
+export function kept<A extends readonly unknown[], R>(operation: WriteOperation<A, R>): WriteOperation<A, R> {
   return { ...operation, isKept: true };
 }
 

@@ -38,8 +38,8 @@ export interface NamedCall {
   readonly args: readonly unknown[];
 }
 
-/** A write by the name of its operation; its arguments, or what is done together with others. */
-export type WriteCall = readonly [operation: string, call: unknown];
+/** A write by the name of its operation. */
+export type WriteCall = readonly [operation: string, args: readonly unknown[]];
 
 export interface WriteBatch {
   /** The calls as JSON of `WriteCall`s, which costs half of what clones of as many objects do. */

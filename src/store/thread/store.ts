@@ -41,26 +41,9 @@ interface StoreParts {
 }
 
 /** An operation as the main thread asks for it. */
-type Ask<T> =
-  T extends ReadOperation<infer A, infer R>
-    ? (...args: A) => Promise<R>
-    : T extends WriteOperation<infer C, infer R>
-      ? C extends readonly unknown[]
-        ? (...args: C) => Promise<R>
-        : JoinedAsk<C, R>
-      : never;
-
-/**
- * A write of which all calls in a batch are done together.
- * @param rows about how many it writes
- * @param call makes the call, by where its bytes begin
- * @param pieces its bytes
- */
-type JoinedAsk<C, R> = (
-  rows: number,
-  call: (start: number) => C,
-  pieces?: readonly Uint8Array[],
-) => Promise<R>;
+type Ask<T> = T extends ReadOperation<infer A, infer R> | WriteOperation<infer A, infer R>
+  ? (...args: A) => Promise<R>
+  : never;
 
 type AnyAsk = (...args: readonly unknown[]) => Promise<unknown>;
 
@@ -77,16 +60,11 @@ export function threadCalls<P extends Operations>({
 }: Pick<StoreParts, "report" | "threads" | "queue">): OperationCalls<P> {
   const askFor = (operation: string, traits: OperationTraits): AnyAsk => {
     if (traits.kind === "read") return (...args) => threads.read(operation, args);
-    const { isJoined, isKept, rows: usualRows } = traits;
-    if (isJoined) {
-      const ask: JoinedAsk<unknown, unknown> = (rows, call, pieces = []) =>
-        queue.append({ operation, rows, isKept, pieces, call });
-      return ask as AnyAsk;
-    }
-    return async (...args) => {
+    const { isKept, rows } = traits;
+    return (...args) => {
       // What is left out at the end is cut off, as JSON would make `null` of it.
       const call = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
-      return await queue.append({ operation, rows: usualRows, isKept, call: () => call });
+      return queue.append({ operation, rows, isKept, call: () => call });
     };
   };
   const parts = Object.entries(report.operations).map(([part, own]) => {
@@ -120,7 +98,7 @@ export function createStore(parts: StoreParts): Store {
     isNew,
     node,
     catalog,
-    events: eventStore(calls.events),
+    events: eventStore(calls.events, parts.queue),
     queue: deliveryQueue(calls.queue),
     replays: {
       ...replays,
@@ -138,7 +116,7 @@ export function createStore(parts: StoreParts): Store {
   };
 }
 
-function eventStore(events: ThreadCalls["events"]): EventStore {
+function eventStore(events: ThreadCalls["events"], queue: WriteQueue): EventStore {
   /** Records events, in several transactions where all of it would be too much for one. */
   async function record(
     batch: readonly EventRecord[],
@@ -152,13 +130,14 @@ function eventStore(events: ThreadCalls["events"]): EventStore {
       const own = batch.slice(outcomes.length, outcomes.length + portion);
       // A claim is for the first event that is recorded.
       const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
+      const ask = (start: number): Parameters<typeof events.record> => [
+        { events: incoming(own, nowMs, start), atomic, claim: isFirst ? claim : undefined },
+      ];
+      const pieces = own.map(({ payload }) => payload);
       let taken: readonly RecordOutcome[];
       try {
-        taken = await events.record(
-          own.length,
-          (start) => ({ events: incoming(own, nowMs, start), atomic, claim: isFirst ? claim : undefined }),
-          own.map(({ payload }) => payload),
-        );
+        const write = { operation: "events.record", rows: own.length, pieces, call: ask };
+        taken = (await queue.append(write)) as readonly RecordOutcome[];
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -187,7 +166,7 @@ function deliveryQueue(queue: ThreadCalls["queue"]): DeliveryQueue {
   return {
     ...queue,
     finish: (results, nowMs, options = {}) =>
-      Promise.all(results.map((result) => queue.finish(1, () => ({ ...result, nowMs, options })))),
+      Promise.all(results.map((result) => queue.finish({ ...result, nowMs, options }))),
     list: (query) => readParts(queue.list, query),
   };
 }

@@ -9,15 +9,16 @@ export interface PendingWrite {
   /** About how many rows the write writes. */
   readonly rows: number;
   /** Whether it is answered once all others who have the data open know of it, where they have to. */
-  readonly isKept: boolean;
+  readonly isKept?: boolean;
   /** What goes with the call, as bytes: joined to those of the other writes of its batch, as one buffer is transferred. */
   readonly pieces?: readonly Uint8Array[];
-  /** Makes the call, by where its bytes begin among those of its batch. */
-  readonly call: (start: number) => unknown;
+  /** Makes the arguments, by where the bytes begin among those of the batch. */
+  readonly call: (start: number) => readonly unknown[];
 }
 
-interface WriteCaller
-  extends Pick<PromiseWithResolvers<unknown>, "resolve" | "reject">, Pick<PendingWrite, "isKept"> {}
+interface WriteCaller extends Pick<PromiseWithResolvers<unknown>, "resolve" | "reject"> {
+  readonly isKept: boolean;
+}
 
 interface Batch {
   readonly calls: WriteCall[];
@@ -78,7 +79,7 @@ export class WriteQueue {
   }
 
   /** Takes a write. Resolves once it is committed; rejects with why it was not. */
-  append({ operation, rows, isKept, pieces = [], call }: PendingWrite): Promise<unknown> {
+  append({ operation, rows, isKept = false, pieces = [], call }: PendingWrite): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const refusal = this.#refusal();
       if (refusal !== undefined) return reject(new EvregError("unavailable", refusal, NOTHING_STORED));
