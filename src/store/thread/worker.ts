@@ -129,7 +129,7 @@ export class StoreWorker {
     } catch (error) {
       outcome = { error: toWireError(error) };
     }
-    const { damaged = [], transfer = [] } = answered;
+    const { damaged = [], transfer = [] } = answered.work ?? {};
     this.#port.postMessage({ id: request.id, outcome, damaged } satisfies FromThread, [...transfer]);
   }
 
@@ -160,10 +160,9 @@ export class StoreWorker {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#writer === undefined) throw new Error("this thread has nothing open to write");
     try {
-      const { outcomes, work, commitMs } = await this.#commitBatch(this.#writer, batch);
-      const { changes, transfer, damaged } = work;
-      const value: Committed = { outcomes, changes, commitMs };
-      return { value, transfer, damaged };
+      const { outcomes, work } = await this.#commitBatch(this.#writer, batch);
+      const { lastCommitMs: commitMs } = this.#writer;
+      return { value: { outcomes, changes: work.changes, commitMs } satisfies Committed, work };
     } catch (error) {
       const failure =
         error instanceof EngineFailure
@@ -188,8 +187,7 @@ export class StoreWorker {
   async #read({ operation, args }: NamedCall): Promise<ThreadAnswer> {
     if (this.#connection === undefined) throw new Error("this thread has nothing open");
     return await this.#connection.answer(async (work) => {
-      const value = await this.#operation("read", operation).run(work, ...args);
-      return { value, transfer: work.transfer, damaged: work.damaged };
+      return { value: await this.#operation("read", operation).run(work, ...args), work };
     });
   }
 
@@ -198,18 +196,12 @@ export class StoreWorker {
    * that fails is undone and answered by itself; the others are done.
    * @throws EngineFailure when the transaction as a whole failed
    */
-  async #commitBatch(connection: WriterConnection, batch: WriteBatch): Promise<CommittedBatch> {
-    const calls = parseText(batch.calls) as readonly WriteCall[];
-    const durable = calls.some(([name]) => this.#operation("write", name).durable === "now")
-      ? "now"
-      : "later";
-    const commit = async (run: (work: Work) => Promise<readonly WireOutcome[]>): Promise<CommittedBatch> => {
-      const [work, outcomes] = await connection.write(
-        async (all) => [all, await run(all)] as const,
-        durable,
-        batch.bytes,
-      );
-      return { outcomes, work, commitMs: connection.lastCommitMs };
+  async #commitBatch(connection: WriterConnection, { calls: text, bytes }: WriteBatch): Promise<DoneBatch> {
+    const calls = parseText(text) as readonly WriteCall[];
+    const isDueNow = calls.some(([name]) => this.#operation("write", name).durable === "now");
+    const commit = (run: (work: Work) => Promise<readonly WireOutcome[]>): Promise<DoneBatch> => {
+      const done = async (work: Work): Promise<DoneBatch> => ({ outcomes: await run(work), work });
+      return connection.write(done, isDueNow ? "now" : "later", bytes);
     };
     try {
       return await commit((work) => this.#runTogether(work, calls));
@@ -244,12 +236,12 @@ export class StoreWorker {
   }
 }
 
-interface ThreadAnswer extends Partial<Pick<Work, "transfer" | "damaged">> {
+interface ThreadAnswer {
   readonly value?: unknown;
+  readonly work?: Taken;
 }
 
-interface CommittedBatch extends Pick<Committed, "commitMs"> {
-  readonly outcomes: readonly WireOutcome[];
+interface DoneBatch extends Pick<Committed, "outcomes"> {
   readonly work: Taken;
 }
 
