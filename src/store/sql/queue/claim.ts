@@ -69,33 +69,34 @@ export async function claimForConsumers(work: Work, call: ConsumerRequest): Prom
 /** So many bytes of payloads may be leased by a transaction that stores results. */
 const MAX_NEXT_BYTES = 8 * 1_024 * 1_024;
 
-/** What a result wants besides: the next delivery of its order, see `AttemptResult.nextLeaseMs`. */
-export interface WantedNext {
-  /** Which of the results it is. */
+/** A result that was stored, by which of all it is, and for how long it wants what comes next in its order. */
+interface KeyedResult {
   readonly index: number;
   readonly key: OrderKey;
-  readonly leaseMs: number;
+  /** See `AttemptResult.nextLeaseMs`. */
+  readonly leaseMs: number | undefined;
 }
 
 /**
- * Leases what is due of these keys, for whoever has stored the results before.
- * @param wanted each key once
+ * Leases what is due of the keys of results, for whoever has stored those before.
+ * @param results each key once
  * @returns each claim with a result of its subscription, which has capacity for it
  */
 export async function claimNext(
   work: Work,
-  wanted: readonly WantedNext[],
+  results: readonly KeyedResult[],
   nowMs: number,
 ): Promise<ReadonlyMap<number, Claim>> {
   const next = new Map<number, Claim>();
-  const [first] = wanted;
-  if (first === undefined) return next;
+  const wanted = results.filter((one) => one.leaseMs !== undefined);
+  const leaseMs = wanted[0]?.leaseMs;
+  if (leaseMs === undefined) return next;
   const keys = wanted.map(({ key }) => key);
   const due = withinBytes(await loadSendable(work, OF_KEYS, keys, nowMs), MAX_NEXT_BYTES);
-  const leased = await lease(work, due, nowMs, first.leaseMs);
-  const results = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
+  const leased = await lease(work, due, nowMs, leaseMs);
+  const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
   for (const claim of await claimsOf(work, leased)) {
-    next.set(results.get(claim.subscription.subscriptionId)!.pop()!.index, claim);
+    next.set(bySubscription.get(claim.subscription.subscriptionId)!.pop()!.index, claim);
   }
   return next;
 }

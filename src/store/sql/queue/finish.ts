@@ -11,9 +11,9 @@ import {
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats.ts";
 import type { Sql } from "../sql.ts";
-import { claimNext, type WantedNext } from "./claim.ts";
+import { claimNext } from "./claim.ts";
 import { DELIVERY_STATE, settingOf } from "./delivery-state.ts";
-import { type OrderKey, releaseKeys } from "./key-order.ts";
+import { releaseKeys } from "./key-order.ts";
 import type { Work } from "../operation.ts";
 
 /** A result as it crosses the thread. */
@@ -36,11 +36,11 @@ export async function finishAttempts(
   const leases = await loadLeased(work, results);
   const subscriptionIds = new Set([...leases.values()].map((leased) => leased.subscription_id));
   const attempted = await loadAttempted(work, subscriptionIds, options.retryScheduleMs);
-  const writes = new FinishWrites();
   const counts = new StatsCounts();
   /** What is known of handlers, where that has changed. */
   const healths = new Map<number, HandlerHealth>();
   const deactivated: Deactivated[] = [];
+  const ended: EndedAttempt[] = [];
   const outcomes = results.map((row, index): FinishOutcome => {
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
@@ -49,16 +49,11 @@ export async function finishAttempts(
     const subscription = attempted.get(subscriptionId)!;
     const verdict = verdictOn(row, leased, subscription, row.nowMs);
     leases.delete(leased.id);
-    collect(writes, leased, row, verdict, nowMs);
+    ended.push({ index, leased, row, verdict });
     if (verdict.attempt !== undefined && verdict.attempt !== "returned") {
       counts.attempted(series, row, nowMs);
     }
     if (verdict.state === "failed") counts.add(nowMs, series, MEASURE.failed);
-    if (leased.key !== null) {
-      const key: OrderKey = [subscriptionId, leased.key];
-      writes.keys.push(key);
-      if (row.nextLeaseMs !== undefined) writes.wanted.push({ index, key, leaseMs: row.nextLeaseMs });
-    }
     const { state, retryAtMs } = verdict;
     const outcome = { kind: "stored", state, ...(retryAtMs === undefined ? {} : { retryAtMs }) } as const;
     const before = healths.get(subscriptionId) ?? subscription;
@@ -70,20 +65,38 @@ export async function finishAttempts(
     deactivated.push({ subscriptionId, reason });
     return { ...outcome, deactivated: { subscriptionId, reason } };
   });
-  await writeChanges(work, writes);
+  await storeEnded(work, ended, nowMs);
   await counts.write(work);
   await storeHealth(work, healths);
-  const released = await releaseKeys(work, writes.keys, nowMs);
-  const { failed, blocked } = writes;
+  const keyed = ended.flatMap(({ index, leased, row }) => {
+    const { subscription_id: subscription, key } = leased;
+    return key === null ? [] : { index, key: [subscription, key] as const, leaseMs: row.nextLeaseMs };
+  });
+  const released = await releaseKeys(
+    work,
+    keyed.map(({ key }) => key),
+    nowMs,
+  );
+  const idsOf = (is: (one: EndedAttempt) => boolean): number[] =>
+    ended.filter(is).map(({ leased }) => leased.id);
+  const failed = idsOf(({ verdict }) => verdict.state === "failed");
+  const blocked = idsOf(({ verdict }) => verdict.startsBlocking);
   await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
-  const claims = await claimNext(work, writes.wanted, nowMs);
+  const claims = await claimNext(work, keyed, nowMs);
   for (const [index, next] of claims) outcomes[index] = { ...outcomes[index]!, next } as FinishOutcome;
   if (released <= claims.size) return outcomes;
   // The first result that was stored says for all that more is due.
   const first = outcomes.findIndex(({ kind }) => kind === "stored");
-  const outcome = outcomes[first];
-  if (outcome?.kind === "stored") outcomes[first] = { ...outcome, isNextDue: true };
+  outcomes[first] = { ...outcomes[first]!, isNextDue: true } as FinishOutcome;
   return outcomes;
+}
+
+/** A result that counts: which of all it is, and what becomes of its delivery. */
+interface EndedAttempt {
+  readonly index: number;
+  readonly leased: LeasedDelivery;
+  readonly row: FinishedRow;
+  readonly verdict: DeliveryVerdict;
 }
 
 interface LeasedDelivery extends AttemptedDelivery {
@@ -163,74 +176,47 @@ async function storeHealth(sql: Sql, changed: ReadonlyMap<number, HandlerHealth>
   );
 }
 
-/** What is to be written for the results of finished attempts that count. */
-class FinishWrites {
-  /** Rowids of deliveries that are not leased any more. */
-  readonly ended: number[] = [];
-  /** Rows of `MOVED`. */
-  readonly moved: unknown[] = [];
-  /** Rows of `ATTEMPT`. */
-  readonly attempts: unknown[] = [];
-  /** Rowids of those of `moved` that failed for good. */
-  readonly failed: number[] = [];
-  /** Rowids of those of `moved` that their subscriptions block for from now on. */
-  readonly blocked: number[] = [];
-  /** Attempts that are not stored any longer, by delivery and number. */
-  readonly dropped: (readonly [id: number, attempt: number])[] = [];
-  /** The keys of which something has ended, or goes on waiting. */
-  readonly keys: OrderKey[] = [];
-  readonly wanted: WantedNext[] = [];
-}
-
-// Each is made of one result, and packs the cells in this order.
+// Each row is made of one result, and packs the cells in this order.
 const MOVED = `id bigint, state bigint, attempt bigint, failures bigint, due_ms bigint, finished_ms bigint, last_error text,
   started_ms bigint, duration_ms bigint, status_code bigint`;
 const ATTEMPT = `delivery_id bigint, attempt bigint, started_ms bigint, duration_ms bigint, outcome text, status_code bigint,
   error_code text, dns_ms bigint, connect_ms bigint, first_byte_ms bigint, consumer text, response hex`;
 const ATTEMPT_COLUMNS = ATTEMPT.replaceAll(/ (?:bigint|text|hex)\b/g, "");
 
-function collect(
-  writes: FinishWrites,
-  leased: LeasedDelivery,
-  row: FinishedRow,
-  verdict: DeliveryVerdict,
-  nowMs: number,
-): void {
-  const { deliveryId: id, statusCode } = row;
+function movedRow({ leased, row, verdict }: EndedAttempt, nowMs: number): readonly unknown[] {
   const { state, attempt: outcome, moved } = verdict;
-  const startedMs = Math.round(row.startedAtMs);
-  const durationMs = rounded(row.durationMs);
-  const text = row.refusal ?? row.tlsReason ?? row.response;
-  const isPlain = text === undefined && isPlainFirst(leased, row);
-  writes.ended.push(id);
-  if (moved !== undefined) {
-    const { failures, dueMs, lastError } = moved;
-    const attempt = outcome === undefined ? leased.attempt - 1 : leased.attempt;
-    const finishedMs = dueMs === null ? nowMs : null;
-    const first = isPlain ? [startedMs, durationMs, statusCode] : [];
-    writes.moved.push([id, DELIVERY_STATE[state], attempt, failures, dueMs, finishedMs, lastError, ...first]);
-    if (state === "failed") writes.failed.push(id);
-    if (verdict.startsBlocking) writes.blocked.push(id);
-  }
-  if (outcome === undefined || isPlain) return;
-  const { attempt, consumer } = leased;
+  const { failures, dueMs, lastError } = moved!;
+  const attempt = outcome === undefined ? leased.attempt - 1 : leased.attempt;
+  const finishedMs = dueMs === null ? nowMs : null;
+  const cells = [leased.id, DELIVERY_STATE[state], attempt, failures, dueMs, finishedMs, lastError];
+  if (!isPlainFirst(leased, row)) return cells;
+  return [...cells, Math.round(row.startedAtMs), rounded(row.durationMs), row.statusCode];
+}
+
+function attemptRow({ leased, row, verdict }: EndedAttempt): readonly unknown[] {
+  const { attempt: outcome } = verdict;
   const { dnsMs, connectMs, firstByteMs } = row.connection ?? {};
-  writes.attempts.push([
-    id,
-    attempt,
-    startedMs,
-    durationMs,
+  const text = textOf(row);
+  return [
+    leased.id,
+    leased.attempt,
+    Math.round(row.startedAtMs),
+    rounded(row.durationMs),
     outcome,
-    statusCode,
+    row.statusCode,
     row.errorCode ?? (outcome === "returned" ? "interrupted" : null),
     rounded(dnsMs),
     rounded(connectMs),
     rounded(firstByteMs),
-    consumer,
+    leased.consumer,
     // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
     text === undefined ? null : Buffer.from(text.toWellFormed()).toString("hex"),
-  ]);
-  if (attempt > 2 * STORED_AT_EACH_END) writes.dropped.push([id, attempt - STORED_AT_EACH_END]);
+  ];
+}
+
+/** What is kept of an answer, or in its place. */
+function textOf({ refusal, tlsReason, response }: FinishedRow): string | undefined {
+  return refusal ?? tlsReason ?? response;
 }
 
 /**
@@ -240,32 +226,34 @@ function collect(
 export const STORED_AT_EACH_END = 50;
 
 /**
- * Whether it is a first attempt that delivered, with nothing to be stored but a text and what its delivery has columns for. A row
- * of its own would take a tenth of the room of a small event, and a third of the time of this.
+ * Whether it is a first attempt that delivered, with nothing to be stored but what its delivery has columns for. A row of its own
+ * would take a tenth of the room of a small event, and a third of the time of this.
  */
-function isPlainFirst(
-  { attempt, consumer }: LeasedDelivery,
-  { ending, errorCode, connection }: FinishedRow,
-): boolean {
-  const isBare = errorCode === undefined && connection === undefined;
-  return attempt === 1 && consumer === null && ending === "delivered" && isBare;
+function isPlainFirst({ attempt, consumer }: LeasedDelivery, row: FinishedRow): boolean {
+  const isBare = row.errorCode === undefined && row.connection === undefined && textOf(row) === undefined;
+  return attempt === 1 && consumer === null && row.ending === "delivered" && isBare;
 }
 
 function rounded(durationMs: number | undefined): number | null {
   return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
 }
 
-async function writeChanges(sql: Sql, writes: FinishWrites): Promise<void> {
-  const { ended, moved, attempts, dropped } = writes;
-  if (ended.length > 0) {
-    await sql.run("DELETE FROM lease WHERE delivery_id IN list(?: id bigint)", ended);
-  }
-  if (attempts.length > 0) {
+async function storeEnded(sql: Sql, ended: readonly EndedAttempt[], nowMs: number): Promise<void> {
+  if (ended.length === 0) return;
+  await sql.run(
+    "DELETE FROM lease WHERE delivery_id IN list(?: id bigint)",
+    ended.map(({ leased }) => leased.id),
+  );
+  const stored = ended.filter(
+    ({ leased, row, verdict }) => verdict.attempt !== undefined && !isPlainFirst(leased, row),
+  );
+  if (stored.length > 0) {
     await sql.run(
       `INSERT INTO attempt (${ATTEMPT_COLUMNS}) SELECT ${ATTEMPT_COLUMNS} FROM list(?: ${ATTEMPT}) AS r`,
-      attempts,
+      stored.map(attemptRow),
     );
   }
+  const moved = ended.filter(({ verdict }) => verdict.moved !== undefined);
   if (moved.length > 0) {
     await sql.run(
       `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, due_ms = r.due_ms,
@@ -274,10 +262,16 @@ async function writeChanges(sql: Sql, writes: FinishWrites): Promise<void> {
           first_duration_ms = coalesce(r.duration_ms, first_duration_ms),
           first_status_code = coalesce(r.status_code, first_status_code)
         FROM list(?: ${MOVED}) AS r WHERE delivery.rowid = r.id`,
-      moved,
+      moved.map((one) => movedRow(one, nowMs)),
     );
   }
-  if (dropped.length > 0) await dropAttempts(sql, dropped);
+  const long = stored.filter(({ leased }) => leased.attempt > 2 * STORED_AT_EACH_END);
+  if (long.length > 0) {
+    await dropAttempts(
+      sql,
+      long.map(({ leased }) => [leased.id, leased.attempt - STORED_AT_EACH_END]),
+    );
+  }
 }
 
 export async function dropAttempts(
