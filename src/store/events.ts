@@ -45,9 +45,9 @@ export interface EventRecord {
   /** The revision that the payload was validated against. `stale` when another is in force, or the action is retired. */
   readonly revision: number;
   readonly payload: Uint8Array;
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
   /** The call only looks for an event that used the key; the outcome is `stale` if there is none. */
-  readonly lookupOnly?: boolean;
+  readonly lookupOnly?: boolean | undefined;
 }
 
 export type RecordOutcome =

@@ -46,12 +46,12 @@ function withBytes(sql: SyncSql, bytes = new Uint8Array(1)): SyncWork {
 }
 
 /** An event of the first action. */
-function incoming(nowMs: number, given: Partial<WireEvent>): WireEvent {
-  return { actionId: 1, revision: 1, offset: 0, length: 1, idempotencyKey: null, nowMs, ...given };
+function incoming(given: Partial<WireEvent>): WireEvent {
+  return { actionId: 1, revision: 1, offset: 0, length: 1, ...given };
 }
 
 function batchOf(nowMs: number, ...events: readonly Partial<WireEvent>[]): EventBatch {
-  return { atomic: false, events: events.map((event) => incoming(nowMs, event)) };
+  return { atomic: false, nowMs, events: events.map(incoming) };
 }
 
 /** What one test does, and what is undone then. */

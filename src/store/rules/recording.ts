@@ -1,18 +1,10 @@
 import { EvregError } from "../../domain/error.ts";
-import type { RecordOutcome } from "../events.ts";
-
-/** An event that a caller wants recorded. */
-export interface EventCandidate {
-  readonly actionId: number;
-  readonly revision: number;
-  readonly idempotencyKey: string | null;
-  readonly nowMs: number;
-  readonly payload: Uint8Array;
-}
+import type { EventRecord, RecordOutcome } from "../events.ts";
 
 export interface RecordingCall {
   readonly atomic: boolean;
-  readonly events: readonly EventCandidate[];
+  readonly nowMs: number;
+  readonly events: readonly EventRecord[];
 }
 
 /** An action as it is while events are recorded. */
@@ -51,19 +43,15 @@ interface RecordingFacts {
   /** The existing actions that candidates name. */
   readonly actions: ReadonlyMap<number, ActionInForce>;
   /** The stored events that have used the keys of candidates. */
-  readonly storedUses: ReadonlyMap<EventCandidate, KeyUse>;
+  readonly storedUses: ReadonlyMap<EventRecord, KeyUse>;
   readonly last: LastNumbers;
 }
 
 /** An event that is to be stored, with a delivery to each subscriber of its action. */
-export interface AcceptedEvent extends EventCandidate {
+export interface AcceptedEvent extends EventRecord {
   readonly rowid: number;
   readonly timestampedMs: number;
 }
-
-export type RecordDecision =
-  | Exclude<RecordOutcome, { kind: "failed" | "recorded" }>
-  | Omit<RecordOutcome & { kind: "recorded" }, "claims">;
 
 /**
  * Once a transaction writes so many rows, a call that is not atomic gets one more event in, and the rest is for its caller to
@@ -94,12 +82,12 @@ export class Recording {
    * @returns by event, what comes of it; of a call that is not atomic only for the first ones, where all would be too many
    * @throws EvregError `too_large` for an atomic call that makes more deliveries; then nothing of the recording counts
    */
-  decide({ atomic, events }: RecordingCall, maxDeliveries = Infinity): readonly RecordDecision[] {
+  decide({ atomic, nowMs, events }: RecordingCall, maxDeliveries = Infinity): readonly RecordOutcome[] {
     const before = { accepted: this.accepted.length, last: this.#last };
-    const decisions: RecordDecision[] = [];
+    const decisions: RecordOutcome[] = [];
     for (const candidate of events) {
       if (!atomic && decisions.length > 0 && this.#rows >= MANY_ROWS) break;
-      decisions.push(this.#decideOne(candidate));
+      decisions.push(this.#decideOne(candidate, nowMs));
     }
     if (!atomic) return decisions;
     const deliveries = this.#last.delivery - before.last.delivery;
@@ -110,21 +98,21 @@ export class Recording {
     return decisions.map((decision) => (isStored(decision) ? { kind: "left_out" } : decision));
   }
 
-  #decideOne(candidate: EventCandidate): RecordDecision {
+  #decideOne(candidate: EventRecord, nowMs: number): RecordOutcome {
     const use = this.#useOfKey(candidate);
     if (use !== undefined) {
       const { rowid, timestampedMs, revision, isSame } = use;
       return isSame ? { kind: "replayed", rowid, timestampedMs, revision } : { kind: "key_conflict", rowid };
     }
     const action = this.#facts.actions.get(candidate.actionId);
-    if (action === undefined || action.revision !== candidate.revision) return { kind: "stale" };
-    const { rowid, timestampedMs } = this.#accept(candidate, action);
+    if (action?.revision !== candidate.revision || candidate.lookupOnly) return { kind: "stale" };
+    const { rowid, timestampedMs } = this.#accept(candidate, action, nowMs);
     return { kind: "recorded", rowid, timestampedMs, deliveries: action.subscribers };
   }
 
   /** Answers the use of a key. A stored event comes before one of this transaction. */
-  #useOfKey(candidate: EventCandidate): KeyUse | undefined {
-    if (candidate.idempotencyKey === null) return undefined;
+  #useOfKey(candidate: EventRecord): KeyUse | undefined {
+    if (candidate.idempotencyKey === undefined) return undefined;
     const stored = this.#facts.storedUses.get(candidate);
     if (stored !== undefined) return stored;
     const accepted = this.#byKey.get(this.#keyOf(candidate));
@@ -135,18 +123,18 @@ export class Recording {
   }
 
   /** Answers the name of a key here. A key is its application's, and has no line end. */
-  #keyOf({ actionId, idempotencyKey }: EventCandidate): string {
+  #keyOf({ actionId, idempotencyKey }: EventRecord): string {
     return `${idempotencyKey}\n${this.#facts.actions.get(actionId)?.application}`;
   }
 
-  #accept(candidate: EventCandidate, { subscribers, isKeyed }: ActionInForce): AcceptedEvent {
+  #accept(candidate: EventRecord, { subscribers, isKeyed }: ActionInForce, nowMs: number): AcceptedEvent {
     const { event, delivery } = this.#last;
-    const timestampedMs = Math.max(candidate.nowMs, this.#last.lastMs);
+    const timestampedMs = Math.max(nowMs, this.#last.lastMs);
     const accepted = { ...candidate, rowid: event + 1, timestampedMs };
     this.#last = { event: event + 1, delivery: delivery + subscribers, lastMs: timestampedMs };
     this.accepted.push(accepted);
     this.#rows += 1 + subscribers + (isKeyed ? candidate.payload.length / ROW_BYTES : 0);
-    if (candidate.idempotencyKey !== null) this.#byKey.set(this.#keyOf(candidate), accepted);
+    if (candidate.idempotencyKey !== undefined) this.#byKey.set(this.#keyOf(candidate), accepted);
     return accepted;
   }
 }
@@ -157,6 +145,6 @@ function tooManyDeliveries(deliveries: number, limit: number): EvregError {
   return new EvregError("too_large", message, { limit, size: deliveries });
 }
 
-function isStored({ kind }: RecordDecision): boolean {
+function isStored({ kind }: RecordOutcome): boolean {
   return kind === "recorded" || kind === "replayed";
 }

@@ -131,7 +131,7 @@ function eventStore(events: ThreadCalls["events"], queue: WriteQueue): EventStor
       // A claim is for the first event that is recorded.
       const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
       const ask = (start: number): Parameters<typeof events.record> => [
-        { events: incoming(own, nowMs, start), atomic, claim: isFirst ? claim : undefined },
+        { events: incoming(own, start), atomic, nowMs, claim: isFirst ? claim : undefined },
       ];
       const pieces = own.map(({ payload }) => payload);
       let taken: readonly RecordOutcome[];
@@ -171,17 +171,13 @@ function deliveryQueue(queue: ThreadCalls["queue"]): DeliveryQueue {
   };
 }
 
-/** Stands for no revision, as these count from 1. */
-const NO_REVISION = 0;
-
 /** @param start where their payloads begin, one behind the other */
-function incoming(events: readonly EventRecord[], nowMs: number, start: number): readonly WireEvent[] {
+function incoming(events: readonly EventRecord[], start: number): readonly WireEvent[] {
   let end = start;
-  return events.map(({ actionId, revision, payload, idempotencyKey = null, lookupOnly }) => {
+  return events.map(({ actionId, revision, payload, idempotencyKey, lookupOnly }) => {
     const offset = end;
     end += payload.byteLength;
-    const wanted = lookupOnly === true ? NO_REVISION : revision;
-    return { actionId, revision: wanted, offset, length: payload.byteLength, idempotencyKey, nowMs };
+    return { actionId, revision, offset, length: payload.byteLength, idempotencyKey, lookupOnly };
   });
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type ActionInForce, type EventCandidate, Recording } from "../../../src/store/rules/recording.ts";
+import type { EventRecord } from "../../../src/store/events.ts";
+import { type ActionInForce, Recording } from "../../../src/store/rules/recording.ts";
 
 const NOW = 1_000_000;
 
@@ -10,12 +11,10 @@ const ACTIONS: ReadonlyMap<number, ActionInForce> = new Map([
   [3, { application: "x", revision: 1, subscribers: 1, isKeyed: true }],
 ]);
 
-function candidate(members: Partial<EventCandidate> = {}): EventCandidate {
+function candidate(members: Partial<EventRecord> = {}): EventRecord {
   return {
     actionId: 1,
     revision: 3,
-    idempotencyKey: null,
-    nowMs: NOW,
     payload: Buffer.from("{}"),
     ...members,
   };
@@ -38,34 +37,35 @@ describe("a call of several events", () => {
   it("leaves nothing behind where it is refused: no number or key", () => {
     const recording = recordingAfter(NOW);
     const keyed = candidate({ idempotencyKey: "k" });
-    expect(recording.decide({ atomic: false, events: [candidate()] })).toEqual([recorded(11)]);
-    expect(kinds(recording.decide({ atomic: true, events: [keyed, candidate({ revision: 1 })] }))).toEqual([
-      "left_out",
-      "stale",
-    ]);
+    expect(recording.decide({ atomic: false, nowMs: NOW, events: [candidate()] })).toEqual([recorded(11)]);
+    expect(
+      kinds(recording.decide({ atomic: true, nowMs: NOW, events: [keyed, candidate({ revision: 1 })] })),
+    ).toEqual(["left_out", "stale"]);
     const other = { ...keyed, payload: Buffer.from("[]") };
-    expect(recording.decide({ atomic: false, events: [other] })).toEqual([recorded(12)]);
+    expect(recording.decide({ atomic: false, nowMs: NOW, events: [other] })).toEqual([recorded(12)]);
     expect(recording.accepted.map(({ rowid }) => rowid)).toEqual([11, 12]);
   });
 
   it("goes in for the most part where its deliveries are very many, and whole where it is atomic", () => {
     const events = Array.from({ length: 5 }, () => candidate({ actionId: 2, revision: 1 }));
-    expect(recordingAfter().decide({ atomic: false, events })).toHaveLength(2);
-    expect(recordingAfter().decide({ atomic: true, events })).toHaveLength(5);
+    expect(recordingAfter().decide({ atomic: false, nowMs: NOW, events })).toHaveLength(2);
+    expect(recordingAfter().decide({ atomic: true, nowMs: NOW, events })).toHaveLength(5);
     const payload = Buffer.alloc(600_000);
     const large = Array.from({ length: 5 }, () => candidate({ actionId: 3, revision: 1, payload }));
-    expect(recordingAfter().decide({ atomic: false, events: large })).toHaveLength(2);
+    expect(recordingAfter().decide({ atomic: false, nowMs: NOW, events: large })).toHaveLength(2);
     // Each call gets an event in.
     const recording = recordingAfter();
-    const taken = [1, 2, 3].map(() => recording.decide({ atomic: false, events }).length);
+    const taken = [1, 2, 3].map(() => recording.decide({ atomic: false, nowMs: NOW, events }).length);
     expect(taken).toEqual([2, 1, 1]);
   });
 });
 
 it("has times that rise, whatever the clock says", () => {
   const recording = recordingAfter(NOW);
-  const events = [500, -5_000, 900].map((byMs) => candidate({ nowMs: NOW + byMs }));
-  expect(recording.decide({ atomic: false, events })).toEqual([
+  const decided = [500, -5_000, 900].flatMap((byMs) =>
+    recording.decide({ atomic: false, nowMs: NOW + byMs, events: [candidate()] }),
+  );
+  expect(decided).toEqual([
     recorded(11, 2, NOW + 500),
     recorded(12, 2, NOW + 500),
     recorded(13, 2, NOW + 900),

@@ -1,9 +1,8 @@
+import type { EventRecord, RecordOutcome } from "../../events.ts";
 import {
   type AcceptedEvent,
   type ActionInForce,
-  type EventCandidate,
   type KeyUse,
-  type RecordDecision,
   Recording,
   type RecordingCall,
 } from "../../rules/recording.ts";
@@ -33,10 +32,11 @@ export async function recordEvents(
   calls: readonly RecordingCall[],
   maxAtomicDeliveries = Infinity,
 ): Promise<{
-  readonly outcomes: readonly (readonly RecordDecision[])[];
+  readonly outcomes: readonly (readonly RecordOutcome[])[];
   readonly alike: readonly (readonly AcceptedEvent[])[];
 }> {
   const candidates = calls.flatMap(({ events }) => events);
+  const nowMs = calls.reduce((latest, call) => Math.max(latest, call.nowMs), -Infinity);
   const actions = await loadActions(sql, candidates);
   const storedUses = await loadKeyUses(sql, candidates, actions);
   const recording = new Recording({ actions, storedUses, last: await loadLastNumbers(sql) });
@@ -48,12 +48,12 @@ export async function recordEvents(
     const [first, newest] = [accepted[0]!, accepted.at(-1)!];
     for (const events of alike) await insertEvents(sql, events, actions.get(events[0]!.actionId)!);
     const isAnyAwaited = accepted.some(({ actionId }) => actions.get(actionId)!.subscribers > 0);
-    if (isAnyAwaited) await insertDeliveries(sql, first.rowid, newest.rowid, newest.nowMs);
+    if (isAnyAwaited) await insertDeliveries(sql, first.rowid, newest.rowid, nowMs);
     const orderKeys = accepted.flatMap((event) => {
       const { keyed } = actions.get(event.actionId)!;
       return keyed.length === 0 ? [] : keysOfEvent(event.rowid, event.payload, keyed);
     });
-    await placeRecorded(sql, orderKeys, newest.nowMs);
+    await placeRecorded(sql, orderKeys, nowMs);
     await countEvents(sql, first.rowid, newest.rowid);
   }
   return { outcomes, alike };
@@ -80,14 +80,14 @@ async function insertEvents(
   const { actionId, timestampedMs } = events[0]!;
   // The buffer is a byte longer than the payloads, as the driver binds an empty BLOB as NULL.
   const stored = new Uint8Array(events.reduce((sum, { payload }) => sum + payload.length, 1));
-  const isAnyKeyed = events.some(({ idempotencyKey }) => idempotencyKey !== null);
+  const isAnyKeyed = events.some(({ idempotencyKey }) => idempotencyKey !== undefined);
   let end = 0;
   const rows = events.map(({ rowid, payload, idempotencyKey }): EventCells => {
     const checksum = eventChecksum(rowid, actionId, payload);
     stored.set(payload, end);
     const cells = [rowid, end + 1, payload.length, checksum] as const;
     end += payload.length;
-    return isAnyKeyed ? [...cells, idempotencyKey] : cells;
+    return isAnyKeyed ? [...cells, idempotencyKey ?? null] : cells;
   });
   await sql.run(
     `INSERT INTO event
@@ -127,7 +127,7 @@ interface RecordableAction extends ActionInForce {
 /** Reads the existing actions that are named, one by one, as nearly all events name the same. */
 async function loadActions(
   sql: Sql,
-  candidates: readonly EventCandidate[],
+  candidates: readonly EventRecord[],
 ): Promise<ReadonlyMap<number, RecordableAction>> {
   const actions = new Map<number, RecordableAction>();
   for (const actionId of new Set(candidates.map((candidate) => candidate.actionId))) {
@@ -161,11 +161,11 @@ interface KeyUseRow extends Omit<KeyUse, "isSame"> {
  */
 async function loadKeyUses(
   sql: Sql,
-  all: readonly EventCandidate[],
+  all: readonly EventRecord[],
   actions: ReadonlyMap<number, ActionInForce>,
-): Promise<ReadonlyMap<EventCandidate, KeyUse>> {
-  const uses = new Map<EventCandidate, KeyUse>();
-  const candidates = all.filter(({ idempotencyKey }) => idempotencyKey !== null);
+): Promise<ReadonlyMap<EventRecord, KeyUse>> {
+  const uses = new Map<EventRecord, KeyUse>();
+  const candidates = all.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
   if (candidates.length === 0) return uses;
   const rows = await sql.rows<KeyUseRow>(
     `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, c.position, e.action_id = c.action_id AS isOfAction,

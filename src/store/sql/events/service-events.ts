@@ -1,8 +1,8 @@
 import { isReservedName } from "../../../domain/names.ts";
 import type { ServiceEventName, ServiceEventPayloads } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import type { EventRecord } from "../../events.ts";
 import type { Deactivated } from "../../queue.ts";
-import type { EventCandidate } from "../../rules/recording.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import type { Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
@@ -28,12 +28,11 @@ export async function recordServiceEvents(
   if (failed.length + blocked.length + deactivated.length === 0) return;
   const subscribed = await loadSubscribedActions(work);
   if (subscribed.size === 0) return;
-  const events: EventCandidate[] = [];
+  const events: EventRecord[] = [];
   const report = <N extends ServiceEventName>(name: N, payload: ServiceEventPayloads[N]): void => {
     const action = subscribed.get(name);
     if (action === undefined || isReservedName(payload.action)) return;
-    const bytes = Buffer.from(JSON.stringify(payload));
-    events.push({ ...action, payload: bytes, idempotencyKey: null, nowMs });
+    events.push({ ...action, payload: Buffer.from(JSON.stringify(payload)) });
   };
   const now = toIso(nowMs);
   for (const row of await loadDeliveries(work, failed)) {
@@ -49,7 +48,7 @@ export async function recordServiceEvents(
   }
   if (events.length === 0) return;
   // They are recorded like published ones, as an atomic batch: all of them go in.
-  const { outcomes } = await recordEvents(work, [{ atomic: true, events }]);
+  const { outcomes } = await recordEvents(work, [{ atomic: true, nowMs, events }]);
   const deliveries = outcomes
     .flat()
     .reduce((sum, outcome) => sum + (outcome.kind === "recorded" ? outcome.deliveries : 0), 0);
@@ -93,7 +92,7 @@ async function loadSubscriptions(sql: Sql, ids: readonly number[]): Promise<read
   return rows.map(({ handler, ...row }) => Object.assign(row, { handler_host: hostOf(handler) }));
 }
 
-type SubscribedActions = ReadonlyMap<ServiceEventName, Pick<EventCandidate, "actionId" | "revision">>;
+type SubscribedActions = ReadonlyMap<ServiceEventName, Pick<EventRecord, "actionId" | "revision">>;
 
 /** The service's own actions that have an active subscription. */
 async function loadSubscribedActions(sql: Sql): Promise<SubscribedActions> {

@@ -3,7 +3,7 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
-import type { RecordOutcome } from "../../events.ts";
+import type { EventRecord, RecordOutcome } from "../../events.ts";
 import type {
   Claim,
   ClaimAnswer,
@@ -15,7 +15,7 @@ import type {
   RecordClaim,
 } from "../../queue.ts";
 import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/fair-share.ts";
-import type { EventCandidate } from "../../rules/recording.ts";
+import type { RecordingCall } from "../../rules/recording.ts";
 import { openSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import { firstWithin, type Work } from "../operation.ts";
 import { settingsFromJson, type Sql } from "../sql.ts";
@@ -302,13 +302,12 @@ async function loadSubscriptions(
 }
 
 /** A call that records events, as it crosses the thread. */
-export interface EventBatch {
-  readonly atomic: boolean;
+export interface EventBatch extends Omit<RecordingCall, "events"> {
   readonly events: readonly WireEvent[];
   readonly claim?: RecordClaim | undefined;
 }
 
-export interface WireEvent extends Omit<EventCandidate, "payload"> {
+export interface WireEvent extends Omit<EventRecord, "payload"> {
   /** Where its payload begins in the bytes of the batch. */
   readonly offset: number;
   readonly length: number;
@@ -322,25 +321,26 @@ export async function recordAndClaim(
   work: Work,
   batches: readonly EventBatch[],
 ): Promise<readonly (readonly RecordOutcome[])[]> {
-  const calls = batches.map(({ atomic, events }) => {
-    const candidates = events.map(({ offset, length, ...event }): EventCandidate => {
-      return { ...event, payload: work.bytes.subarray(offset, offset + length) };
-    });
-    return { atomic, events: candidates };
-  });
+  const withPayload = ({ offset, length, ...event }: WireEvent): EventRecord => {
+    return { ...event, payload: work.bytes.subarray(offset, offset + length) };
+  };
+  const calls = batches.map(({ atomic, nowMs, events }) => ({
+    atomic,
+    nowMs,
+    events: events.map(withPayload),
+  }));
   const { outcomes, alike } = await recordEvents(work, calls, EVENT_LIMITS.atomicDeliveries);
   await countPublished(work, alike);
   const wanted: [subscriptionId: number, eventId: number][] = [];
-  let nowMs = -Infinity;
   let leaseMs = Infinity;
-  for (const [index, { claim, events }] of batches.entries()) {
-    nowMs = events.reduce((latest, event) => Math.max(latest, event.nowMs), nowMs);
+  for (const [index, { claim }] of batches.entries()) {
     const recorded = outcomes[index]!.find(({ kind }) => kind === "recorded");
     if (claim === undefined || recorded?.kind !== "recorded" || recorded.deliveries === 0) continue;
     for (const subscription of claim.subscriptions) wanted.push([subscription, recorded.rowid]);
     leaseMs = Math.min(leaseMs, claim.leaseMs);
   }
   if (wanted.length === 0) return outcomes;
+  const nowMs = batches.reduce((latest, batch) => Math.max(latest, batch.nowMs), -Infinity);
   const due = await loadSendable(work, OF_EVENTS, wanted, nowMs);
   // The caller has the payloads.
   const claims = await claimsOf(work, await lease(work, due, nowMs, leaseMs), new Map());
