@@ -17,7 +17,7 @@ export interface EventStore {
   record(
     batch: readonly EventRecord[],
     nowMs: number,
-    options?: { readonly atomic?: boolean; readonly claim?: RecordClaim | undefined },
+    options?: RecordOptions,
   ): Promise<readonly RecordOutcome[]>;
   /**
    * Lists events by their rowids. These are given in the order of commits, so whoever goes on after the last one, oldest first,
@@ -38,6 +38,11 @@ export interface EventStore {
    * @param after looks at events with larger rowids only
    */
   removeExpired(range: ExpiredRange, after?: number): Promise<RemovedEvents>;
+}
+
+export interface RecordOptions {
+  readonly atomic?: boolean;
+  readonly claim?: RecordClaim | undefined;
 }
 
 export interface EventRecord {

@@ -180,7 +180,7 @@ export interface Claim {
   readonly failures: number;
   /** Whether a replay made the delivery, after its event. */
   readonly isFromReplay?: boolean;
-  /** All claims of one answer that are for this event have the same object. */
+  /** All claims of one answer that are for this event have the same object, where evreg sends them. */
   readonly event: ClaimedEvent;
   /** All claims of one answer that are for this subscription have the same object. */
   readonly subscription: ClaimedSubscription;

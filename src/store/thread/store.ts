@@ -1,7 +1,6 @@
 import { asEvregError, type EvregError } from "../../domain/error.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
-import type { EventRecord, EventStore, RecordOutcome } from "../events.ts";
-import type { DeliveryQueue, RecordClaim } from "../queue.ts";
+import type { EventRecord, RecordOptions, RecordOutcome } from "../events.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store, StoreChange, StoreNode } from "../store.ts";
 import type { OPERATIONS } from "../sql/operations.ts";
@@ -91,15 +90,23 @@ export function createStore(parts: StoreParts): Store {
   const { threads, node } = parts;
   const { dataId, isNew } = parts.report;
   const calls: ThreadCalls = threadCalls(parts);
-  const { catalog, replays, tokens, audit, stats } = calls;
+  const { catalog, events, queue, replays, tokens, audit, stats } = calls;
   let closing: Promise<void> | undefined;
   return {
     dataId,
     isNew,
     node,
     catalog,
-    events: eventStore(calls.events, parts.queue),
-    queue: deliveryQueue(calls.queue),
+    events: {
+      ...events,
+      record: (batch, nowMs, options = {}) => record(parts.queue, batch, nowMs, options),
+    },
+    queue: {
+      ...queue,
+      finish: (results, nowMs, options = {}) =>
+        Promise.all(results.map((result) => queue.finish({ ...result, nowMs, options }))),
+      list: (query) => readParts(queue.list, query),
+    },
     replays: {
       ...replays,
       async count(query, signal) {
@@ -116,59 +123,41 @@ export function createStore(parts: StoreParts): Store {
   };
 }
 
-function eventStore(events: ThreadCalls["events"], queue: WriteQueue): EventStore {
-  /** Records events, in several transactions where all of it would be too much for one. */
-  async function record(
-    batch: readonly EventRecord[],
-    nowMs: number,
-    atomic: boolean,
-    claim: RecordClaim | undefined,
-  ): Promise<readonly RecordOutcome[]> {
-    const outcomes: RecordOutcome[] = [];
-    let portion = batch.length;
-    while (outcomes.length < batch.length) {
-      const own = batch.slice(outcomes.length, outcomes.length + portion);
-      // A claim is for the first event that is recorded.
-      const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
-      const ask = (start: number): Parameters<typeof events.record> => [
-        { events: incoming(own, start), atomic, nowMs, claim: isFirst ? claim : undefined },
-      ];
-      const pieces = own.map(({ payload }) => payload);
-      let taken: readonly RecordOutcome[];
-      try {
-        const write = { operation: "events.record", rows: own.length, pieces, call: ask };
-        taken = (await queue.append(write)) as readonly RecordOutcome[];
-      } catch (error) {
-        if (outcomes.length === 0) throw error;
-        const failed = { kind: "failed", error: asEvregError(error) } as const;
-        return batch.map((_, index) => outcomes[index] ?? failed);
-      }
-      // The rest is sent in portions of about what was not too much.
-      if (taken.length < own.length) portion = 2 * taken.length;
-      for (const outcome of taken) {
-        const { payload } = batch[outcomes.length]!;
-        // All claims of an event have the same object.
-        if (outcome.kind === "recorded" && outcome.claims !== undefined)
-          Object.assign(outcome.claims[0]!.event, { payload });
-        outcomes.push(outcome);
-      }
+/** Records events, in several transactions where all of it would be too much for one. */
+async function record(
+  queue: WriteQueue,
+  batch: readonly EventRecord[],
+  nowMs: number,
+  { atomic = false, claim }: RecordOptions,
+): Promise<readonly RecordOutcome[]> {
+  const outcomes: RecordOutcome[] = [];
+  let portion = batch.length;
+  while (outcomes.length < batch.length) {
+    const own = batch.slice(outcomes.length, outcomes.length + portion);
+    const call = (start: number): Parameters<ThreadCalls["events"]["record"]> => [
+      { events: incoming(own, start), atomic, nowMs, claim: outcomes.length === 0 ? claim : undefined },
+    ];
+    const pieces = own.map(({ payload }) => payload);
+    let taken: readonly RecordOutcome[];
+    try {
+      const write = { operation: "events.record", rows: own.length, pieces, call };
+      taken = (await queue.append(write)) as readonly RecordOutcome[];
+    } catch (error) {
+      if (outcomes.length === 0) throw error;
+      const failed = { kind: "failed", error: asEvregError(error) } as const;
+      return batch.map((_, index) => outcomes[index] ?? failed);
     }
-    return outcomes;
+    // The rest is sent in portions of about what was not too much.
+    if (taken.length < own.length) portion = 2 * taken.length;
+    for (const outcome of taken) {
+      const { payload } = batch[outcomes.length]!;
+      // All claims of an event have the same object.
+      if (outcome.kind === "recorded" && outcome.claims !== undefined)
+        Object.assign(outcome.claims[0]!.event, { payload });
+      outcomes.push(outcome);
+    }
   }
-
-  return {
-    ...events,
-    record: (batch, nowMs, { atomic = false, claim } = {}) => record(batch, nowMs, atomic, claim),
-  };
-}
-
-function deliveryQueue(queue: ThreadCalls["queue"]): DeliveryQueue {
-  return {
-    ...queue,
-    finish: (results, nowMs, options = {}) =>
-      Promise.all(results.map((result) => queue.finish({ ...result, nowMs, options }))),
-    list: (query) => readParts(queue.list, query),
-  };
+  return outcomes;
 }
 
 /** @param start where their payloads begin, one behind the other */

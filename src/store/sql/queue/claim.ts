@@ -33,7 +33,7 @@ export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimAns
     return work.owns(id) ? (known.get(id) ?? defaultQuota) : { leased: 0, capacity: 0, tier: 0 };
   };
   const { rows, ...due } = await selectDue(work, { ...call, mode: "push", quotaOf });
-  return { ...due, claims: await claimsOf(work, await lease(work, rows, nowMs, leaseMs)) };
+  return { ...due, claims: await lease(work, rows, { nowMs, leaseMs }) };
 }
 
 /** The time of the last claim is stored this often at most. */
@@ -52,10 +52,10 @@ export async function claimForConsumers(work: Work, call: ConsumerRequest): Prom
   };
   const tiers = [{ maxClaims, isNewestFirst: false }];
   const { rows, ...due } = await selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
-  const leased: LeasedRow[] = [];
+  const claims: Claim[] = [];
   for (const [id, own] of Map.groupBy(rows, ({ subscriptionId }) => subscriptionId)) {
     const { leaseMs, consumer } = consumers.get(id)!;
-    leased.push(...(await lease(work, own, nowMs, leaseMs, consumer)));
+    claims.push(...(await lease(work, own, { nowMs, leaseMs, consumer })));
   }
   await work.run(
     `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN list(?1: id bigint)
@@ -63,7 +63,7 @@ export async function claimForConsumers(work: Work, call: ConsumerRequest): Prom
     [...consumers.keys()],
     nowMs,
   );
-  return { ...due, claims: await claimsOf(work, leased) };
+  return { ...due, claims };
 }
 
 /** So many bytes of payloads may be leased by a transaction that stores results. */
@@ -93,9 +93,8 @@ export async function claimNext(
   if (leaseMs === undefined) return next;
   const keys = wanted.map(({ key }) => key);
   const due = withinBytes(await loadSendable(work, OF_KEYS, keys, nowMs), MAX_NEXT_BYTES);
-  const leased = await lease(work, due, nowMs, leaseMs);
   const bySubscription = Map.groupBy(wanted, ({ key: [subscription] }) => subscription);
-  for (const claim of await claimsOf(work, leased)) {
+  for (const claim of await lease(work, due, { nowMs, leaseMs })) {
     next.set(bySubscription.get(claim.subscription.subscriptionId)!.pop()!.index, claim);
   }
   return next;
@@ -152,29 +151,6 @@ async function selectDue(sql: Sql, query: DueQuery): Promise<DueDeliveries> {
   };
 }
 
-/** @param payloads of the events; by default those that are stored */
-async function claimsOf(
-  work: Work,
-  rows: readonly LeasedRow[],
-  payloads?: ReadonlyMap<number, Uint8Array | null>,
-): Promise<readonly Claim[]> {
-  const read = payloads ?? (await readPayloads(work, rows));
-  const subscriptions = await loadSubscriptions(work, new Set(rows.map((row) => row.subscriptionId)));
-  const events = new Map<number, ClaimedEvent>();
-  return rows.map((row) => {
-    const { deliveryId, claimId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
-    let event = events.get(eventId);
-    if (event === undefined) {
-      event = { eventId, action, payload: read.get(eventId) ?? undefined, timestampedMs };
-      events.set(eventId, event);
-    }
-    const isFromReplay = row.isFromReplay === 1;
-    // Every delivery has its subscription, which is never removed.
-    const subscription = subscriptions.get(subscriptionId)!;
-    return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
-  });
-}
-
 /** Reads the active subscriptions with capacity and pending deliveries; others cost nothing. */
 async function loadClaimables(sql: Sql, { mode, quotaOf }: DueQuery): Promise<readonly Claimable[]> {
   // The query steps from subscription to subscription through the index of what waits.
@@ -222,8 +198,6 @@ interface DueRow
   readonly isFromReplay: 0 | 1;
 }
 
-type LeasedRow = DueRow & Pick<Claim, "claimId">;
-
 const DUE_ROW = `d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
   d.event_id AS eventId, ${PAYLOAD_COLUMNS}, coalesce(e.timestamped_ms, 0) AS timestampedMs,
   coalesce(a.action, '') AS action, d.created_ms > e.timestamped_ms AS isFromReplay`;
@@ -242,30 +216,44 @@ function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow
   return firstWithin(rows, newBytesOf, maxBytes);
 }
 
-/**
- * Leases deliveries.
- * @param consumer who takes them, of pull subscriptions; `null` for those that evreg sends
- * @returns them with the id of the claim
- */
+interface Lease {
+  readonly nowMs: number;
+  readonly leaseMs: number;
+  /** Who takes deliveries of a pull subscription; left out for those that evreg sends. */
+  readonly consumer?: string;
+  /** The payloads of their events; by default those that are stored. */
+  readonly payloads?: ReadonlyMap<number, Uint8Array | null>;
+}
+
 async function lease(
-  sql: Sql,
-  deliveries: readonly DueRow[],
-  nowMs: number,
-  leaseMs: number,
-  consumer: string | null = null,
-): Promise<readonly LeasedRow[]> {
-  if (deliveries.length === 0) return [];
+  work: Work,
+  rows: readonly DueRow[],
+  { nowMs, leaseMs, consumer, payloads }: Lease,
+): Promise<readonly Claim[]> {
+  if (rows.length === 0) return [];
   const claimId = randomInt(1, CLAIM_IDS);
-  await sql.run(
+  await work.run(
     `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms, consumer)
       SELECT id, ?2, ?3, ?4, ?5 FROM list(?1: id bigint) AS due`,
-    deliveries.map(({ deliveryId }) => deliveryId),
+    rows.map(({ deliveryId }) => deliveryId),
     claimId,
     nowMs,
     nowMs + leaseMs,
     consumer,
   );
-  return deliveries.map((row) => Object.assign(row, { claimId }));
+  const read = payloads ?? (await readPayloads(work, rows));
+  const subscriptions = await loadSubscriptions(work, new Set(rows.map((row) => row.subscriptionId)));
+  const events = new Map<number, ClaimedEvent>();
+  return rows.map((row) => {
+    const { deliveryId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
+    const payload = read.get(eventId) ?? undefined;
+    const event = events.get(eventId) ?? { eventId, action, payload, timestampedMs };
+    events.set(eventId, event);
+    const isFromReplay = row.isFromReplay === 1;
+    // Every delivery has its subscription, which is never removed.
+    const subscription = subscriptions.get(subscriptionId)!;
+    return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
+  });
 }
 
 /** Reads a subscription that was not deleted, as a claim would have it. */
@@ -343,7 +331,7 @@ export async function recordAndClaim(
   const nowMs = batches.reduce((latest, batch) => Math.max(latest, batch.nowMs), -Infinity);
   const due = await loadSendable(work, OF_EVENTS, wanted, nowMs);
   // The caller has the payloads.
-  const claims = await claimsOf(work, await lease(work, due, nowMs, leaseMs), new Map());
+  const claims = await lease(work, due, { nowMs, leaseMs, payloads: new Map() });
   const byEvent = Map.groupBy(claims, ({ event }) => event.eventId);
   return outcomes.map((ofCall) =>
     ofCall.map((outcome) => {
