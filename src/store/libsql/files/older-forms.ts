@@ -1,4 +1,5 @@
 import { EvregError } from "../../../domain/error.ts";
+import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { byteCount } from "../../../domain/formats.ts";
 import { WHOLE_KEY, WHOLE_ORDER } from "../../../domain/order-key.ts";
 import { freeBytesAt, sizeOf } from "../../../runtime/files.ts";
@@ -10,12 +11,10 @@ import { FORM } from "./schema.ts";
 
 /** What is different in an older form: columns and tables that are not named here keep their names and meanings. */
 export interface OlderForm {
-  /** Tables that are made of others, or of some of their rows: what stands in for the table, as SQL. */
+  /** Tables that are made of others, of some of their rows, or with more columns: what stands in for the table, as SQL. */
   readonly tables: Readonly<Record<string, string>>;
   /** Columns that are made of others, by table and column, as SQL over the old row `o`. */
   readonly columns: Readonly<Record<string, string>>;
-  /** The column of a subscription that says until when it waits in its one order for a retry. */
-  readonly retryWait: string;
 }
 
 /** The form that version 0.2.0 writes, in which events have no checksums. */
@@ -23,20 +22,29 @@ export const UNCHECKED_FORM = 10;
 /** The form that version 0.3.0 writes, in which names of payload members are shortened. */
 export const SHORTENED_FORM = 21;
 
-/** In both older forms `subscription.ordered` says that there is one order, in which all deliveries are due. */
-const IS_ORDERED = "o.subscription_id IN (SELECT rowid FROM main.subscription WHERE ordered = 1)";
-const WAITS_IN_ORDER = `o.state = ${DELIVERY_STATE.pending} AND ${IS_ORDERED}
-  AND NOT EXISTS (SELECT 1 FROM main.lease AS l WHERE l.delivery_id = o.rowid)`;
-
 /**
- * Makes the columns of an order by one key. All that is not leased is behind; `placeFirst` in open-file.ts makes the first due.
+ * Makes an order by one key of `subscription.ordered`, which says in both older forms that there is one order, in which all
+ * deliveries are due. Of these the one that is leased stays due, or else the first, when its retry is; the others are behind it.
+ * @param retryWait the column of a subscription that says until when it waits for a retry
  */
-function oneOrder(pointer: string, key: string, dueMs: string): OlderForm["columns"] {
+function oneOrder(retryWait: string, pointer: string, key: string, dueMs: string): OlderForm {
+  const { pending, behind } = DELIVERY_STATE;
   return {
-    "subscription.order_key": `iif(o.ordered = 1, '${WHOLE_ORDER}', ${pointer})`,
-    "delivery.key": `iif(o.state = ${DELIVERY_STATE.pending} AND ${IS_ORDERED}, ${WHOLE_KEY}, ${key})`,
-    "delivery.state": `iif(${WAITS_IN_ORDER}, ${DELIVERY_STATE.behind}, o.state)`,
-    "delivery.due_ms": `iif(${WAITS_IN_ORDER}, NULL, ${dueMs})`,
+    tables: {
+      delivery: `(SELECT d.*, f.first, f.wait_ms FROM main.delivery AS d LEFT JOIN (
+          SELECT s.rowid AS id, s.${retryWait} AS wait_ms, w.event_id AS first, min(iif(l.delivery_id IS NULL, w.event_id, 0))
+          FROM main.subscription AS s JOIN main.delivery AS w ON w.subscription_id = s.rowid
+            LEFT JOIN main.lease AS l ON l.delivery_id = w.rowid
+          WHERE s.ordered = 1 AND w.state = ${pending} GROUP BY s.rowid
+        ) AS f ON f.id = d.subscription_id AND d.state = ${pending})`,
+    },
+    columns: {
+      "subscription.order_key": `iif(o.ordered = 1, '${WHOLE_ORDER}', ${pointer})`,
+      "delivery.key": `iif(o.first IS NULL, ${key}, ${WHOLE_KEY})`,
+      "delivery.state": `iif(o.first <> o.event_id, ${behind}, o.state)`,
+      "delivery.due_ms": `CASE WHEN o.first IS NULL THEN ${dueMs}
+        WHEN o.first = o.event_id THEN max(min(o.created_ms, unixepoch() * 1000), coalesce(o.wait_ms, 0)) END`,
+    },
   };
 }
 
@@ -47,8 +55,15 @@ const actionOf = (row: string): string =>
  * In form 10 `delivery.due_ms` has three meanings: below 0 a delivery that a person requested, 2^50 ms before its time; in an
  * ordered subscription the rowid of the event; else a time.
  */
+const ORDER_10 = oneOrder(
+  "slowed_until_ms",
+  "NULL",
+  "NULL",
+  `CASE WHEN o.due_ms < 0 THEN o.due_ms + (1 << 50) WHEN o.due_ms = o.event_id THEN o.created_ms ELSE o.due_ms END`,
+);
 const FORM_10: OlderForm = {
   tables: {
+    ...ORDER_10.tables,
     binding: `(SELECT action_id, subscription_id, max(receives) AS receives FROM (
         SELECT action_id, subscription_id, 0 AS receives FROM main.binding
         UNION ALL SELECT action_id, rowid, 1 FROM main.subscription WHERE deleted_ms IS NULL)
@@ -59,6 +74,7 @@ const FORM_10: OlderForm = {
   },
   columns: {
     "action.version": "o.edition",
+    "binding.receives": "o.receives",
     "event.idempotency_application": `iif(o.idempotency_key IS NULL, NULL,
       (SELECT a.application FROM main.action AS a WHERE a.rowid = o.action_id))`,
     "subscription.action": actionOf("o"),
@@ -67,26 +83,23 @@ const FORM_10: OlderForm = {
     "subscription.inactive_since_ms": "iif(o.disabled_reason IS NULL, NULL, o.failed_ms)",
     "subscription.failing_total_ms": "o.failing_ms",
     "replay.action": actionOf("o"),
-    ...oneOrder(
-      "NULL",
-      "NULL",
-      `CASE WHEN o.due_ms < 0 THEN o.due_ms + (1 << 50) WHEN o.due_ms = o.event_id THEN o.created_ms ELSE o.due_ms END`,
-    ),
+    ...ORDER_10.columns,
   },
-  retryWait: "slowed_until_ms",
 };
 
+const ORDER_21 = oneOrder("retry_wait_until_ms", "o.order_key", "o.key", "o.due_ms");
 const FORM_21: OlderForm = {
   // Tokens that version 0.3.0 gave browsers for a code have no other to end with any more, so they end.
-  tables: { token: "(SELECT * FROM main.token WHERE parent_id IS NULL)" },
+  tables: { ...ORDER_21.tables, token: "(SELECT * FROM main.token WHERE parent_id IS NULL)" },
   columns: {
+    ...ORDER_21.columns,
+    // See `forEachPayload`, which gives the payload as it was published; a damaged one is copied as it is.
+    "event.payload": `coalesce(?2, substr(CAST(o.payload AS BLOB), 1, ${EVENT_LIMITS.payloadMaxBytes}))`,
     // The audit has when a person paused it.
     "subscription.inactive_since_ms": `CASE WHEN o.active = 1 THEN NULL WHEN o.disabled_reason IS NOT NULL THEN o.last_failure_ms ELSE
       (SELECT max(a.changed_ms) FROM main.audit AS a WHERE a.record_id = o.rowid AND (a.change = 'subscription.created'
         OR a.change = 'subscription.updated' AND instr(a.members, '"member":"active"') > 0)) END`,
-    ...oneOrder("o.order_key", "o.key", "o.due_ms"),
   },
-  retryWait: "retry_wait_until_ms",
 };
 
 /** The forms that are brought to today's. */
@@ -162,7 +175,6 @@ export async function forEachPayload(
   form: number,
   take: (payloads: Awaited<ReturnType<typeof loadPayloads>>) => void,
 ): Promise<void> {
-  const restore = form === SHORTENED_FORM ? restoring(sql) : undefined;
   for (let after = 0; ;) {
     const rows = sql.rows<StoredPayload>(
       `SELECT e.rowid AS eventId, e.revision, ${PAYLOAD_COLUMNS}
@@ -171,7 +183,7 @@ export async function forEachPayload(
     );
     if (rows.length === 0) return;
     const portion = firstWithin(rows, ({ payloadBytes }) => payloadBytes, BYTES_AT_ONCE);
-    take(await loadPayloads(sql, portion, restore));
+    take(await loadPayloads(sql, portion, form === SHORTENED_FORM ? restoring(sql) : undefined));
     after = portion.at(-1)!.eventId;
   }
 }
@@ -183,11 +195,9 @@ const SINGLE = Array.from({ length: 0x1a }, (_, index) => String.fromCharCode(in
 /** The control characters from this one on stand for 256 names each, and the next character says which. */
 const FIRST_LEAD = 0x1b;
 const CODES = new RegExp(`[${SINGLE}]|[\\x1b-\\x1f][^]`, "g");
-/** How many revisions' names are held in memory. */
-const MAX_REVISIONS = 200;
 
 /**
- * Restores payloads by the names of members that their revisions' rows in `payload_names` have. Bytes are characters here, in the
+ * Restores some events' payloads by the names of members that their revisions' rows in `payload_names` have. Bytes are characters here, in the
  * names as in the payloads that they are put into.
  */
 function restoring(
@@ -206,7 +216,6 @@ function restoring(
         revision,
       );
       names = rows.map((name) => Buffer.from(`"${name}":`).toString("latin1"));
-      if (known.size >= MAX_REVISIONS) known.clear();
       known.set(key, names);
     }
     return names;

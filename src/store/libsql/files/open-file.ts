@@ -1,18 +1,15 @@
 import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { messageOf } from "../../../domain/error.ts";
-import { EVENT_LIMITS } from "../../../domain/event.ts";
-import { WHOLE_KEY } from "../../../domain/order-key.ts";
 import { withFile } from "../../../runtime/files.ts";
 import { type EncryptionKeys, type Vault, type Vaults, vaultsFor } from "../../secret-cipher.ts";
 import { sealSecrets } from "../../sql/catalog/credentials.ts";
 import type { Notice } from "../../sql/operation.ts";
-import { DELIVERY_STATE, UNFINISHED_STATES } from "../../sql/queue/delivery-state.ts";
 import { addressOf, LARGE_CACHE, WriteConnection } from "../connection.ts";
 import type { SyncSql } from "../statements.ts";
 import { fileError, mustBeKnown, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
 import { mustBeAt } from "./file-guard.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";
-import { forEachPayload, KEPT_AS, type OlderForm, OLDER_FORMS, SHORTENED_FORM } from "./older-forms.ts";
+import { forEachPayload, KEPT_AS, OLDER_FORMS, SHORTENED_FORM } from "./older-forms.ts";
 import { createTables, FORM, markForm, mustBeAsMade, readForm } from "./schema.ts";
 
 /**
@@ -137,8 +134,6 @@ export function withoutLog(sql: SyncSql, file: string): void {
 }
 
 async function writeAnew(sql: SyncSql, path: string, version: number, vaults: Vaults): Promise<void> {
-  const older = OLDER_FORMS.get(version)!;
-  const isShortened = version === SHORTENED_FORM;
   closeSync(openSync(path, "wx", 0o600));
   sql.run("ATTACH ? AS made", addressOf(path));
   // Nothing of the new file counts before all of it is on the disk.
@@ -148,9 +143,7 @@ async function writeAnew(sql: SyncSql, path: string, version: number, vaults: Va
   // Damage in the old file, such as a delivery without its event, is copied.
   sql.run("PRAGMA foreign_keys = OFF");
   createTables(sql, "made");
-  copyTables(sql, older, isShortened ? [...APART, "event"] : APART);
-  placeFirst(sql, older);
-  if (isShortened) await copyRestored(sql);
+  await copyTables(sql, version);
   await sealSecrets(sql, vaults, aboutInOlder, "made.");
   // Which numbers were given, those of what was removed included, so that none is given again.
   sql.run("DELETE FROM made.sqlite_sequence");
@@ -164,82 +157,43 @@ async function writeAnew(sql: SyncSql, path: string, version: number, vaults: Va
 const aboutInOlder = (id: number, column: string): string =>
   `${column.replace("_", " ")} of subscription ${id}`;
 
-/** Tables that are not copied as they are: counts are made at the start. */
-const APART = ["event_count", "write_check", "subscription_secret", "encryption"];
+/** Tables that are not copied: counts are made at the start, and secrets are sealed anew. */
+const APART = new Set(["event_count", "write_check", "subscription_secret", "encryption"]);
 
-function copyTables(sql: SyncSql, older: OlderForm, apart: readonly string[]): void {
-  const tables = sql.rows<{ name: string }>(
+async function copyTables(sql: SyncSql, version: number): Promise<void> {
+  const older = OLDER_FORMS.get(version)!;
+  const tables = sql.column<string>(
     "SELECT name FROM made.sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'",
   );
-  for (const { name: table } of tables) {
-    if (apart.includes(table)) continue;
+  for (const table of tables.filter((name) => !APART.has(name))) {
     const oldColumns = columnsOf(sql, table, "main");
-    const source = older.tables[table] ?? (oldColumns.length > 0 ? `main.${table}` : undefined);
+    const isOld = oldColumns.length > 0;
+    const source = older.tables[table] ?? (isOld ? `main.${table}` : undefined);
     if (source === undefined) continue;
     const columns = columnsOf(sql, table, "made").flatMap((column) => {
-      const isSame = older.tables[table] !== undefined || oldColumns.includes(column);
+      const isSame = !isOld || oldColumns.includes(column);
       const value = older.columns[`${table}.${column}`] ?? (isSame ? `o.${column}` : undefined);
       return value === undefined ? [] : [{ column, value }];
     });
     const names = columns.map(({ column }) => column).join(", ");
     const values = columns.map(({ value }) => value).join(", ");
-    within(table, () => sql.run(`INSERT INTO made.${table} (${names}) SELECT ${values} FROM ${source} AS o`));
+    const copy = `INSERT INTO made.${table} (${names}) SELECT ${values} FROM ${source} AS o`;
+    try {
+      if (table === "event" && version === SHORTENED_FORM) await copyRestored(sql, copy);
+      else sql.run(copy);
+    } catch (error) {
+      // The engine may not name it, such as where a row is not as evreg could have written it.
+      throw new Error(`in the table ${table}: ${messageOf(error)}`, { cause: error });
+    }
   }
-}
-
-/** Makes the first delivery of each subscription that has one order due, when its retry is. */
-function placeFirst(sql: SyncSql, { retryWait }: OlderForm): void {
-  const inOrder = `FROM made.delivery AS w INDEXED BY delivery_key
-    WHERE w.subscription_id = s.rowid AND w.key = ${WHOLE_KEY} AND w.state IN ${UNFINISHED_STATES}`;
-  const { pending } = DELIVERY_STATE;
-  within("delivery", () =>
-    sql.run(
-      `UPDATE made.delivery SET state = ${pending}, due_ms = max(min(created_ms, unixepoch() * 1000), coalesce(
-            (SELECT s.${retryWait} FROM main.subscription AS s WHERE s.rowid = subscription_id), 0))
-        WHERE rowid IN (
-          SELECT (SELECT w.rowid ${inOrder} ORDER BY w.event_id LIMIT 1) FROM main.subscription AS s
-          WHERE s.ordered = 1 AND NOT EXISTS (SELECT 1 ${inOrder} AND w.state = ${pending}))`,
-    ),
-  );
 }
 
 function columnsOf(sql: SyncSql, table: string, database: "main" | "made"): readonly string[] {
-  const columns = sql.rows<{ name: string }>(
-    "SELECT name FROM pragma_table_info(?, ?) ORDER BY cid",
-    table,
-    database,
-  );
-  return columns.map(({ name }) => name);
+  return sql.column("SELECT name FROM pragma_table_info(?, ?) ORDER BY cid", table, database);
 }
 
-/** Copies the events with their payloads as they were published, and damaged ones as they are. */
-async function copyRestored(sql: SyncSql): Promise<void> {
-  const columns = columnsOf(sql, "event", "made").filter((column) => column !== "payload");
+async function copyRestored(sql: SyncSql, copy: string): Promise<void> {
   await forEachPayload(sql, SHORTENED_FORM, (payloads) => {
-    let start = 1;
-    const places = [...payloads].map(([eventId, payload]) => {
-      const place = [eventId, payload && start, payload && payload.length];
-      start += payload?.length ?? 0;
-      return place;
-    });
-    within("event", () =>
-      sql.run(
-        `INSERT INTO made.event (${columns.join(", ")}, payload)
-          SELECT ${columns.map((column) => `o.${column}`).join(", ")},
-            coalesce(substr(?2, j.start, j.length), substr(CAST(o.payload AS BLOB), 1, ${EVENT_LIMITS.payloadMaxBytes}))
-          FROM list(?1: id bigint, start integer, length integer) AS j CROSS JOIN main.event AS o ON o.rowid = j.id`,
-        places,
-        Buffer.concat([...payloads.values()].map((payload) => payload ?? new Uint8Array())),
-      ),
-    );
+    for (const [event, payload] of payloads) sql.run(`${copy} WHERE o.rowid = ?1`, event, payload);
   });
-}
-
-/** Does `work`, and names the table in what the engine says, such as that a row is not as evreg could have written it. */
-function within(table: string, work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    throw new Error(`in the table ${table}: ${messageOf(error)}`, { cause: error });
-  }
 }
