@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
+import { EvregError } from "../../domain/error.ts";
 import { systemClock, toIso } from "../../runtime/clock.ts";
 import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
@@ -11,9 +12,7 @@ import {
   admittedVersion,
   createFile,
   dataFileOf,
-  fileError,
   fileExists,
-  folderError,
   inUseError,
   mustBeWritable,
   prepareFolder,
@@ -93,19 +92,18 @@ function checkedFile({ folder, owner, needsData = false }: OpenOptions, logger: 
   const form = admittedVersion(folder);
   const isOlder = form !== 0 && form !== FORM;
   if (isOlder && owner.command !== "serve" && owner.command !== "migrate") {
-    throw fileError(
+    throw new EvregError(
       "usage",
-      path,
       `The data file ${path} has form ${form}, and this evreg needs form ${FORM}. Only the start of a server and ` +
         "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
         "evreg that made it. The file was not changed.",
-      { version: form, latest: FORM },
+      { file: path, version: form, latest: FORM },
     );
   }
   mustHaveUpgradeRoom(path, form);
   if (needsData && form === 0) {
     const message = `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`;
-    throw folderError("not_found", folder, message);
+    throw new EvregError("not_found", message, { folder });
   }
   // A file that is gone by now is being replaced, and none must be created in its place.
   if (form === 0) createFile(path);
@@ -127,7 +125,7 @@ function openFailure(folder: string, error: unknown): unknown {
   const next = isFull ? " Make room, and start it again." : "";
   const advice = error.isFatal ? ` If it is damaged, ${restoreAdvice(folder)}.` : next;
   const message = `The data folder ${folder} cannot be opened: ${error.message}.${advice}`;
-  const failure = folderError("unavailable", folder, message, {}, error);
+  const failure = new EvregError("unavailable", message, { folder }, { cause: error });
   // A command ends here as it does where a server answers that its disk is full.
   if (isFull) failure.retryAfterMs = FULL_RETRY_MS;
   return failure;

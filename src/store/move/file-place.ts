@@ -9,8 +9,6 @@ import { LARGE_CACHE, WriteConnection, withDatabase } from "../libsql/connection
 import {
   arrivingFile,
   dataFileOf,
-  fileError,
-  folderError,
   hasDataAt,
   inUseError,
   isEvregs,
@@ -61,14 +59,14 @@ export async function fromPath<T>(path: string, act: (source: OpenSource) => Pro
 async function fromFolder<T>(folder: string, act: (source: OpenSource) => Promise<T>): Promise<T> {
   if ((await findServer(folder)) !== undefined) {
     const message = `A server has the data folder ${folder}. Stop it; or move a backup first, so that it need only be stopped for what changes after that: \`evreg backup FILE\`, and then \`evreg move --from FILE\`.`;
-    throw folderError("conflict", folder, message);
+    throw new EvregError("conflict", message, { folder });
   }
   const file = dataFileOf(folder);
   const isHere = hasDataAt(file);
   // It was moved away where a move was cut off at its very end.
   const kept = isHere ? undefined : lastMovedFile(folder);
   if (!isHere && kept === undefined) {
-    throw folderError("not_found", folder, `The data folder ${folder} holds no data.`);
+    throw new EvregError("not_found", `The data folder ${folder} holds no data.`, { folder });
   }
   const { pid } = process;
   const owner = { pid, command: "move", instance: randomUUID(), started_at: toIso(Date.now()) };
@@ -104,7 +102,7 @@ function stays(): Promise<never> {
 
 async function withFile<T>(path: string, act: (sql: SyncSql) => Promise<T>): Promise<T> {
   if (!isEvregs(path)) {
-    throw fileError("invalid", path, `${path} is no data file or backup of evreg.`);
+    throw new EvregError("invalid", `${path} is no data file or backup of evreg.`, { file: path });
   }
   return await withDatabase(path, async (sql) => {
     mustHaveForm(sql, path);
@@ -117,7 +115,7 @@ function mustHaveForm(sql: SyncSql, path: string): void {
   const form = readForm(sql);
   if (form !== FORM) {
     const message = `The data file ${path} has form ${form}, and this evreg moves form ${FORM} alone. \`evreg migrate\` brings the file of a data folder there.`;
-    throw fileError("usage", path, message, { version: form, latest: FORM });
+    throw new EvregError("usage", message, { file: path, version: form, latest: FORM });
   }
   mustBeAsMade(sql, `The data file ${path}`, form);
 }
@@ -172,5 +170,5 @@ export async function toFolder(folder: string, source: SourceFacts): Promise<Ope
 function mustBeFree(folder: string): void {
   if (!hasDataAt(dataFileOf(folder))) return;
   const message = `The data folder ${folder} has data already, which a move leaves alone. Name another with --to.`;
-  throw folderError("conflict", folder, message);
+  throw new EvregError("conflict", message, { folder });
 }

@@ -1,11 +1,11 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import { type EvregError, messageOf } from "../../../domain/error.ts";
+import { EvregError, messageOf } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { LARGE_CACHE, withDatabase } from "../connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { engineFailure, type SyncSql } from "../statements.ts";
-import { fileError, isEvregs, mustBeWritable } from "./data-folder.ts";
+import { isEvregs, mustBeWritable } from "./data-folder.ts";
 import { forEachPayload, OLDER_FORMS, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
 import { vaultsOf } from "./open-file.ts";
 import { FORM, mustBeAsMade, readForm } from "./schema.ts";
@@ -54,7 +54,7 @@ export async function examineFile(
   for (const written of [path, dirname(path)]) mustBeWritable(written);
   if (!isEvregs(path)) {
     const message = `${name} is no data file or backup of evreg, or its beginning is damaged.`;
-    throw fileError("invalid", name, message);
+    throw new EvregError("invalid", message, { file: name });
   }
   try {
     return await withDatabase(path, async (sql) => {
@@ -119,7 +119,7 @@ function factsOf(sql: SyncSql, path: string, form: number): Omit<FileFacts, "dam
 
 function damaged(name: string, why: string, cause?: unknown): EvregError {
   const message = `${name} is damaged: ${why}. What is in it cannot be relied on; go back to a backup that is whole.`;
-  return fileError("invalid", name, message, {}, cause);
+  return new EvregError("invalid", message, { file: name }, { cause });
 }
 
 function explained(error: unknown, name: string): unknown {
@@ -127,10 +127,10 @@ function explained(error: unknown, name: string): unknown {
   if (failure === undefined) return error;
   if (failure.kind === "damaged") return damaged(name, messageOf(failure.cause), error);
   if (failure.kind === "in_use") {
-    return fileError("conflict", name, `${name} is in use by another process.`);
+    return new EvregError("conflict", `${name} is in use by another process.`, { file: name });
   }
   const what = `${name} could not be looked through: ${failure.message}.`;
-  return fileError("unavailable", name, what, {}, error);
+  return new EvregError("unavailable", what, { file: name }, { cause: error });
 }
 
 /**

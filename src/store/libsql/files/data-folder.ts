@@ -14,7 +14,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
+import { EvregError } from "../../../domain/error.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
@@ -30,20 +30,6 @@ export function dataFileOf(folder: string): string {
 export function logOf(file: string): string {
   return `${file}-wal`;
 }
-
-/** Makes the error of a file or a folder that is refused, which its details name. */
-function refusalOf(kind: "file" | "folder") {
-  return (
-    code: EvregErrorCode,
-    path: string,
-    message: string,
-    details: ErrorDetails = {},
-    cause?: unknown,
-  ): EvregError => new EvregError(code, message, { [kind]: path, ...details }, { cause });
-}
-
-export const fileError = refusalOf("file");
-export const folderError = refusalOf("folder");
 
 /** Says what to type. The command names the folder, as it may be typed where another one is the default. */
 export function restoreAdvice(folder: string): string {
@@ -104,7 +90,7 @@ export function hasDataAt(file: string): boolean {
 
 function notAFolder(folder: string): EvregError {
   const message = `${folder} is not a folder, so no data can be kept in it. Give another one with --data.`;
-  return folderError("usage", folder, message);
+  return new EvregError("usage", message, { folder });
 }
 
 /** Does something with a data folder, or a file in it. Of a system call that fails it says what that means, and what to do. */
@@ -116,7 +102,7 @@ function using<T>(path: string, act: () => T): T {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "EEXIST" || code === "ENOTDIR") throw notAFolder(path);
     const what = `The data folder cannot be used: ${path}: ${message}. Where this user has no permission, change its owner or permissions; or give another folder with --data.`;
-    throw folderError("unavailable", path, what, {}, error);
+    throw new EvregError("unavailable", what, { folder: path }, { cause: error });
   }
 }
 
@@ -124,8 +110,8 @@ export function inUseError(folder: string): EvregError {
   const owner = readOwner(folder);
   const who = owner === undefined ? "another process" : describeOwner(owner);
   const message = `The data folder ${folder} is in use by ${who}. Stop that first, or give another folder with --data.`;
-  const details = owner === undefined ? {} : { pid: owner.pid, command: owner.command };
-  return folderError("conflict", folder, message, details);
+  const { pid, command } = owner ?? {};
+  return new EvregError("conflict", message, { folder, ...(owner && { pid, command }) });
 }
 
 /** @throws EvregError `usage` when it is anything else than a file: what replaces the file that a link leads to belongs beside that */
@@ -135,7 +121,7 @@ export function fileExists(path: string): boolean {
   const what = stats.isSymbolicLink()
     ? "a link. Put the file itself into the folder, or make the whole folder a link"
     : "not a file. Move it away, or give another folder with --data";
-  throw fileError("usage", path, `${path} is ${what}.`);
+  throw new EvregError("usage", `${path} is ${what}.`, { file: path });
 }
 
 /**
@@ -194,14 +180,14 @@ export function admittedVersion(folder: string): number {
     const { database } = readOwner(folder) ?? {};
     if (database !== undefined) {
       const message = `The server of the data folder ${folder} had its data in the database ${database}. Set database.url or EVREG_DATABASE_URL to that one, or name a server that runs with --url. To begin with a data file here instead, remove ${ownerFileOf(folder)}.`;
-      throw fileError("unavailable", path, message);
+      throw new EvregError("unavailable", message, { file: path });
     }
-    throw fileError(
+    throw new EvregError(
       "unavailable",
-      path,
       `The data file ${path} is missing or empty, but the folder has had data: it has ${traces.join(", ")}. ` +
         `Nothing was changed. Put the data file back, or ${restoreAdvice(folder)}. ` +
         "To begin without that data, move these files away, or name another folder with --data.",
+      { file: path },
     );
   }
   // It is 0 in a file from a first start that was cut off; the engine then reads its log.
@@ -217,7 +203,7 @@ export function mustBeKnown(path: string, form: number): void {
   if (form === FORM || OLDER_FORMS.has(form)) return;
   if (form > 0) throw unknownForm("usage", `The data file ${path}`, form);
   const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Put it back from a copy, or ${restoreAdvice(dirname(path))}; or give another folder with --data.`;
-  throw fileError("invalid", path, message);
+  throw new EvregError("invalid", message, { file: path });
 }
 
 // A file that takes the place of the data file is made beside it, and is whole and on the disk before it gets the name.

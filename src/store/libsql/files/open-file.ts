@@ -1,12 +1,12 @@
 import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
-import { messageOf } from "../../../domain/error.ts";
+import { EvregError, messageOf } from "../../../domain/error.ts";
 import { withFile } from "../../../runtime/files.ts";
 import { type EncryptionKeys, type Vault, type Vaults, vaultsFor } from "../../secret-cipher.ts";
 import { sealSecrets } from "../../sql/catalog/credentials.ts";
 import type { Notice } from "../../sql/operation.ts";
 import { addressOf, LARGE_CACHE, WriteConnection } from "../connection.ts";
 import type { SyncSql } from "../statements.ts";
-import { fileError, mustBeKnown, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
+import { mustBeKnown, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
 import { mustBeAt } from "./file-guard.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";
 import { forEachPayload, KEPT_AS, OLDER_FORMS, SHORTENED_FORM } from "./older-forms.ts";
@@ -120,7 +120,7 @@ async function rewriteFile(
   } catch (error) {
     removeCopies(made);
     const message = `The data file ${path} could not be brought from form ${version} to ${FORM}: ${messageOf(error)}. Nothing was changed.`;
-    throw fileError("unavailable", path, message, { version }, error);
+    throw new EvregError("unavailable", message, { file: path, version }, { cause: error });
   }
 }
 

@@ -11,8 +11,6 @@ import { checkLog } from "./wal-check.ts";
 import type { FileFacts } from "./closed-file.ts";
 import {
   dataFileOf,
-  fileError,
-  folderError,
   hasDataAt,
   inUseError,
   isEvregs,
@@ -63,7 +61,7 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
     const hasData = hasDataAt(file);
     if (hasData && !force) {
       const message = `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`;
-      throw folderError("conflict", folder, message);
+      throw new EvregError("conflict", message, { folder });
     }
     options.onUnfinished?.(copy);
     await write(copy, content);
@@ -93,7 +91,7 @@ export async function restore(options: RestoreOptions): Promise<RestoredData> {
 export function mustBeBackup(backup: string): void {
   if (sizeOf(`${backup}-wal`) === 0) return;
   const message = `${backup} has a log beside it, ${backup}-wal, which holds its newest part: it is a data file, and no backup. Start evreg on its folder, or make a backup of that with --data.`;
-  throw fileError("usage", backup, message);
+  throw new EvregError("usage", message, { file: backup });
 }
 
 async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
@@ -105,7 +103,7 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
     // Where the backup itself cannot be read, that was said.
     if (error instanceof EvregError || (error as NodeJS.ErrnoException).syscall === undefined) throw error;
     const message = `The backup could not be copied to ${path}: ${(error as Error).message}. The data are as they were.`;
-    throw fileError("unavailable", path, message, {}, error);
+    throw new EvregError("unavailable", message, { file: path }, { cause: error });
   } finally {
     await target.close();
   }
@@ -156,7 +154,7 @@ export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedL
     const why = code === "ENOSPC" ? "there is no room for a copy of it" : message.replace(/\.$/, "");
     const what = `The data of ${file} cannot go on without the end of its log: ${why}.`;
     const advice = `Nothing was changed; ${restoreAdvice(dirname(file))}.`;
-    throw fileError("unavailable", file, `${what} ${advice}`, {}, error);
+    throw new EvregError("unavailable", `${what} ${advice}`, { file }, { cause: error });
   } finally {
     removeCopies(copy);
   }

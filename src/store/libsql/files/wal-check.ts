@@ -1,8 +1,9 @@
 import { existsSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { EvregError } from "../../../domain/error.ts";
 import { blockThread } from "../../../runtime/clock.ts";
 import { withFile } from "../../../runtime/files.ts";
-import { fileError, logOf, restoreAdvice } from "./data-folder.ts";
+import { logOf, restoreAdvice } from "./data-folder.ts";
 
 // The engine reads the log up to the first frame that is not whole and silently drops the rest. That is right for what a
 // power cut leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the log is read
@@ -82,15 +83,14 @@ export function mustBeUndamaged(file: string): LogCheck {
   const check = checkLog(file);
   if (!check.isDamaged) return check;
   const log = logOf(file);
-  throw fileError(
+  throw new EvregError(
     "unavailable",
-    log,
     `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${check.commitsBehind} ` +
       `transactions, which were acknowledged. ` +
       `Nothing was changed. Put back the two files from a copy, or ${restoreAdvice(dirname(file))}; ` +
       "or go on without those transactions with `evreg serve --accept-loss`, or `evreg migrate --accept-loss`, " +
       "which keep both files as they are beside the data.",
-    { transactions: check.commitsBehind },
+    { file: log, transactions: check.commitsBehind },
   );
 }
 
@@ -114,7 +114,7 @@ function walk(log: string): LogCheck {
     const { code, message } = error as NodeJS.ErrnoException;
     const why = `cannot be read: ${code ?? message}. Nothing was changed.`;
     const what = `The log ${log}, which holds the newest part of the data, ${why}`;
-    throw fileError("unavailable", log, what, {}, error);
+    throw new EvregError("unavailable", what, { file: log }, { cause: error });
   }
 }
 
