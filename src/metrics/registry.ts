@@ -6,7 +6,7 @@ import { BACKLOG_CAUSES, type StatsBacklog } from "../domain/stats/stats.ts";
 import { BUILD } from "../runtime/build.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { DeliveryQueue } from "../store/queue.ts";
-import { SHARDS } from "../store/rules/shards.ts";
+import { ALL_SHARDS } from "../store/rules/shards.ts";
 import type { Store } from "../store/store.ts";
 import { type EngineCounts, FAILED_STATUS_CLASSES, type Histogram, type PublishCounts } from "./counters.ts";
 
@@ -231,7 +231,7 @@ function addStoreMetrics(
   gauge(
     "evreg_node_shards",
     "Of the 128 parts of the subscriptions those whose deliveries this node sends: all on a data folder.",
-    () => Array.from({ length: SHARDS }, (_, id) => id).filter((id) => store.node.owns(id)).length,
+    () => ALL_SHARDS.filter((id) => store.node.owns(id)).length,
   );
   histogram(
     "evreg_store_commit_duration_seconds",

@@ -1,8 +1,9 @@
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { countStoredEvents } from "../sql/events/counts.ts";
 import { type Notice, type Operations, write } from "../sql/operation.ts";
+import { ALL_SHARDS } from "../rules/shards.ts";
 import { OPERATIONS, prepareData } from "../sql/operations.ts";
-import { ALL, releaseLeases } from "../sql/queue/leases.ts";
+import { releaseLeases } from "../sql/queue/leases.ts";
 import type { OpenReport } from "../thread/protocol.ts";
 import { StoreWorker, traitsOf } from "../thread/worker.ts";
 import { ReadConnection, type ReaderSetup, type WriteConnection } from "./connection.ts";
@@ -45,7 +46,7 @@ async function prepare(
 ): Promise<OpenReport<ReaderSetup>> {
   const isNew = await prepareData((step) => connection.write(step), nowMs, "the data file", notices);
   // The file's lock proves that nobody works on its leases.
-  const deliveries = await connection.write((work) => releaseLeases(work, nowMs, ALL));
+  const deliveries = await connection.write((work) => releaseLeases(work, nowMs, ALL_SHARDS));
   if (deliveries > 0) {
     const message = "Deliveries that were under way at a crash are due again.";
     notices.push({ level: "info", details: { deliveries }, message });

@@ -2,21 +2,16 @@
 
 /** Subscriptions are shared out in so many parts. */
 export const SHARDS = 128;
-
-export function shardOf(subscription: number): number {
-  return subscription % SHARDS;
-}
-
-/** An odd number beside the golden section of the shards, which leaves any two neighbours far from each other. */
-const STEP = 79;
+export const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS }, (_, id) => id);
 
 /**
- * In this order any first shards, and any last ones, are spread evenly over all. Subscriptions are numbered one after the other, so
- * a node with neighbouring shards would have all of the first ones.
+ * An odd number beside the golden section of the shards, which leaves any two neighbours far from each other. Subscriptions are
+ * numbered one after the other, so of the first ones each run of shards has its share.
  */
-function spread(shards: readonly Shard[]): readonly Shard[] {
-  const place = ({ id }: Shard): number => (id * STEP) % shards.length;
-  return shards.toSorted((one, other) => place(one) - place(other));
+export const SHARD_STEP = 79;
+
+export function shardOf(subscription: number): number {
+  return (subscription * SHARD_STEP) % SHARDS;
 }
 
 export interface Shard {
@@ -38,10 +33,9 @@ export interface ShardChanges {
  * Says what a node does so that all have as many shards as each other, or one more, and as few as possible move. Each node does its
  * part, one after the other: those that have too many leave some, and whoever has too few takes what is free.
  * @param nodes all that deliver, this one among them
- * @param shards all of them
+ * @param all the shards, in the order of their ids
  */
-export function shareShards(nodes: readonly string[], shards: readonly Shard[], node: string): ShardChanges {
-  const all = spread(shards);
+export function shareShards(nodes: readonly string[], all: readonly Shard[], node: string): ShardChanges {
   const claimed = Map.groupBy(
     all.filter(({ isLeaving }) => !isLeaving),
     (shard) => shard.node,
@@ -49,8 +43,8 @@ export function shareShards(nodes: readonly string[], shards: readonly Shard[], 
   const countOf = (one: string): number => claimed.get(one)?.length ?? 0;
   // Nodes that claim most keep one more, where not all can have as many.
   const ranked = nodes.toSorted((one, other) => countOf(other) - countOf(one) || (one < other ? -1 : 1));
-  const extra = ranked.indexOf(node) < shards.length % nodes.length ? 1 : 0;
-  const quota = Math.floor(shards.length / nodes.length) + extra;
+  const extra = ranked.indexOf(node) < all.length % nodes.length ? 1 : 0;
+  const quota = Math.floor(all.length / nodes.length) + extra;
   const own = claimed.get(node) ?? [];
   if (own.length >= quota) return { taken: [], leaving: own.slice(quota).map(({ id }) => id) };
   const left = all.filter((shard) => shard.node === node && shard.isLeaving);

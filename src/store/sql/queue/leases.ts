@@ -1,4 +1,5 @@
 import type { LeasedAttempt, LeaseExtension, LeaseKey } from "../../queue.ts";
+import { SHARD_STEP, SHARDS } from "../../rules/shards.ts";
 import type { Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { finishAttempts, type FinishedRow } from "./finish.ts";
@@ -36,29 +37,19 @@ export async function findLeased(
   );
 }
 
-/** The subscriptions whose number leaves one of these when it is divided by `count`. */
-interface OfShards {
-  readonly shards: readonly number[];
-  readonly count: number;
-}
-
-const NONE: OfShards = { shards: [], count: 1 };
-export const ALL: OfShards = { shards: [0], count: 1 };
-
 /**
  * Makes deliveries due again whose lease ended by `nowMs`: what held them is gone, so their attempts were cut short.
- * @param cut where whoever sent deliveries is gone: these are cut short as well, but for those that consumers have taken
+ * @param cut the shards that nobody sends deliveries of any more: these are cut short as well, but for those that consumers have taken
  * @returns how many
  */
-export async function releaseLeases(work: Work, nowMs: number, cut = NONE): Promise<number> {
+export async function releaseLeases(work: Work, nowMs: number, cut: readonly number[] = []): Promise<number> {
   const ended = await work.rows<FinishedRow>(
     `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs,
         'interrupted' AS ending, ?1 AS nowMs
       FROM lease CROSS JOIN delivery AS d ON d.rowid = lease.delivery_id
-      WHERE until_ms <= ?1 OR consumer IS NULL AND d.subscription_id % ?2 IN list(?3: shard bigint)`,
+      WHERE until_ms <= ?1 OR consumer IS NULL AND d.subscription_id * ${SHARD_STEP} % ${SHARDS} IN list(?2: shard bigint)`,
     nowMs,
-    cut.count,
-    cut.shards,
+    cut,
   );
   if (ended.length === 0) return 0;
   return (await finishAttempts(work, ended)).filter(({ kind }) => kind === "stored").length;
