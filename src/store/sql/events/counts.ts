@@ -1,4 +1,3 @@
-import type { RowidRange } from "../../events.ts";
 import type { Sql } from "../sql.ts";
 
 // How many events of each action are in each block of rowids is counted in the transaction that stores or deletes them. A range
@@ -11,23 +10,6 @@ export const BLOCK = 4_096;
 
 /** The number that stands for all actions together. */
 export const ALL_ACTIONS = 0;
-
-/** Rowids of whole blocks, or of less than one. */
-export interface RangePart extends RowidRange {
-  readonly isWhole: boolean;
-}
-
-/** Divides a range into what is before its whole blocks, these, and what is behind them, without empty parts. */
-export function partsOf({ low, high }: RowidRange): readonly RangePart[] {
-  const first = Math.min(Math.ceil(low / BLOCK) * BLOCK, high + 1);
-  const end = Math.max(Math.floor((high + 1) / BLOCK) * BLOCK, first);
-  const parts = [
-    { low, high: first - 1, isWhole: false },
-    { low: first, high: end - 1, isWhole: true },
-    { low: end, high, isWhole: false },
-  ];
-  return parts.filter((part) => part.low <= part.high);
-}
 
 /** SQL of the rows of `event_count` for some events; `from` is the table of them. */
 const counted = (from: string): string => `

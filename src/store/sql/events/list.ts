@@ -4,9 +4,9 @@ import { matchOf } from "../catalog/matching.ts";
 import { loadRemoved } from "../history/retention.ts";
 import { firstWithin, type Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
-import { ALL_ACTIONS, BLOCK, partsOf } from "./counts.ts";
+import { ALL_ACTIONS, BLOCK } from "./counts.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "./payloads.ts";
-import { idRangesOf, loadLastNumbers, rangesAfter } from "./timeline.ts";
+import { idRangesOf, loadLastNumbers, rangesAfter, rangesWithin } from "./timeline.ts";
 
 type EventOrder = EventSelection["order"];
 
@@ -48,44 +48,36 @@ export class SelectedEvents {
   }
 
   async count(ranges: readonly RowidRange[]): Promise<number> {
-    const { blocks = [], rowids = [] } = Object.groupBy(ranges.flatMap(partsOf), ({ isWhole }) =>
-      isWhole ? "blocks" : "rowids",
-    );
+    // Before the first whole block of a range and behind its last one, the index counts.
     return await this.#sql.value(
-      `SELECT (SELECT coalesce(sum((SELECT sum(c.events) FROM event_count AS c
-            WHERE c.action_id = a.id AND c.block BETWEEN r.low / ${BLOCK} AND r.high / ${BLOCK})), 0)
-          FROM list(?1: id bigint) AS a CROSS JOIN list(?2: low bigint, high bigint) AS r)
-        + (SELECT coalesce(sum((SELECT count(*) FROM ${this.#events} e.rowid BETWEEN r.low AND r.high)), 0)
-          FROM list(?3: low bigint, high bigint) AS r)`,
+      `SELECT coalesce(sum(
+          (SELECT coalesce(sum(c.events), 0) FROM list(?1: id bigint) AS a CROSS JOIN event_count AS c
+            WHERE c.action_id = a.id AND c.block BETWEEN r.first AND r.last)
+          + (SELECT count(*) FROM ${this.#events} e.rowid BETWEEN r.low AND min(r.high, r.first * ${BLOCK} - 1))
+          + (SELECT count(*) FROM ${this.#events} e.rowid BETWEEN max(r.first, r.last + 1) * ${BLOCK} AND r.high)), 0)
+        FROM (SELECT low, high, (low + ${BLOCK} - 1) / ${BLOCK} AS first, (high + 1) / ${BLOCK} - 1 AS last
+          FROM list(?2: low bigint, high bigint) AS given) AS r`,
       this.#actions,
-      blocks.map(({ low, high }) => [low, high]),
-      rowids.map(({ low, high }) => [low, high]),
+      ranges.map(({ low, high }) => [low, high]),
     );
   }
 
-  /** The rowid of the event before which so many others are, oldest first. */
-  async rowidAt(ranges: readonly RowidRange[], before: number): Promise<number | undefined> {
+  /** The rowid of the event before which so many others are, oldest first. There must be one. */
+  async rowidAt(ranges: readonly RowidRange[], before: number): Promise<number> {
+    let [low, high] = [ranges[0]!.low, ranges.at(-1)!.high];
     let rest = before;
-    for (const part of ranges.flatMap(partsOf)) {
-      let { low, high } = part;
-      const events = await this.count([part]);
-      if (rest >= events) {
+    while (low < high) {
+      // Half of the blocks are left each time, and then half of the rowids.
+      const half = low + Math.floor((high - low) / 2);
+      const middle = half - low >= BLOCK ? half - (half % BLOCK) - 1 : half;
+      const events = await this.count(rangesWithin(ranges, low, middle));
+      if (rest < events) high = middle;
+      else {
+        low = middle + 1;
         rest -= events;
-        continue;
       }
-      // Half of the blocks are left each time.
-      while (high - low >= BLOCK) {
-        const middle = low + Math.ceil((high - low) / BLOCK / 2) * BLOCK;
-        const first = await this.count([{ low, high: middle - 1 }]);
-        if (rest < first) high = middle - 1;
-        else {
-          low = middle;
-          rest -= first;
-        }
-      }
-      return (await this.#rowids({ low, high }, "asc", 1, rest))[0];
     }
-    return undefined;
+    return low;
   }
 
   /** Answers the rowids of the first `limit` events of the ranges, in the order that is asked for. */
@@ -101,20 +93,13 @@ export class SelectedEvents {
     return ids;
   }
 
-  async #rowids(
-    { low, high }: RowidRange,
-    order: EventOrder,
-    limit: number,
-    offset = 0,
-  ): Promise<readonly number[]> {
+  async #rowids({ low, high }: RowidRange, order: EventOrder, limit: number): Promise<readonly number[]> {
     return await this.#sql.column(
-      `SELECT e.rowid FROM ${this.#events} e.rowid BETWEEN ?2 AND ?3
-        ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
+      `SELECT e.rowid FROM ${this.#events} e.rowid BETWEEN ?2 AND ?3 ORDER BY e.rowid ${order} LIMIT ?4`,
       this.#actions,
       low,
       high,
       limit,
-      offset,
     );
   }
 
@@ -194,9 +179,7 @@ async function rangesWithKey(
     "SELECT rowid FROM event WHERE idempotency_key = ? ORDER BY rowid",
     key,
   );
-  return ids
-    .filter((id) => ranges.some(({ low, high }) => id >= low && id <= high))
-    .map((id) => ({ low: id, high: id }));
+  return ids.flatMap((id) => rangesWithin(ranges, id, id));
 }
 
 /** Answers those of the events whose payloads may hold a text of each list as a value. */

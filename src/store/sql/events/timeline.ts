@@ -43,11 +43,17 @@ export function rangesAfter(
   after: number,
   order: "asc" | "desc",
 ): readonly RowidRange[] {
-  return ranges
-    .map(({ low, high }) =>
-      order === "asc" ? { low: Math.max(low, after + 1), high } : { low, high: Math.min(high, after - 1) },
-    )
-    .filter(({ low, high }) => low <= high);
+  return order === "asc" ? rangesWithin(ranges, after + 1, Infinity) : rangesWithin(ranges, 0, after - 1);
+}
+
+/** Answers the parts of the ranges from a rowid to another. */
+export function rangesWithin(
+  ranges: readonly RowidRange[],
+  first: number,
+  last: number,
+): readonly RowidRange[] {
+  const parts = ranges.map(({ low, high }) => ({ low: Math.max(low, first), high: Math.min(high, last) }));
+  return parts.filter(({ low, high }) => low <= high);
 }
 
 /** Answers the first rowid from `start` to `end` since a time; `end + 1` where there is none. */
