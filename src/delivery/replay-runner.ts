@@ -1,5 +1,6 @@
+import type { Replay } from "../domain/replay.ts";
 import { sleep } from "../runtime/clock.ts";
-import type { ReplayProgress, ReplayStore, RunningReplay } from "../store/history.ts";
+import type { ReplayProgress, ReplayStore } from "../store/history.ts";
 import type { StoreNode } from "../store/store.ts";
 import type { EngineParts } from "./parts.ts";
 import { StoreRetry } from "./store-calls.ts";
@@ -22,7 +23,7 @@ const MAX_SATURATED_MS = 320;
 const PAUSED_MS = 5_000;
 
 interface ReplayParts extends Pick<EngineParts, "clock" | "logger"> {
-  readonly store: Pick<ReplayStore, "running" | "count" | "advance">;
+  readonly store: Pick<ReplayStore, "list" | "count" | "advance">;
   /** Others run the replays of subscriptions that are theirs. */
   readonly node: Pick<StoreNode, "owns">;
   /** Signals to the engine that so many more are due. */
@@ -70,30 +71,32 @@ export class ReplayRunner {
     const listing = new StoreRetry(this.#parts, "Replays cannot be listed; trying again.");
     while (!stopped.aborted) {
       this.#woken = new AbortController();
-      for (const replay of (await listing.untilAnswered(() => store.running(), stopped)) ?? []) {
-        if (this.#running.has(replay.rowid) || !node.owns(replay.plan.subscription)) continue;
-        const ended = this.#replay(replay, stopped).finally(() => this.#running.delete(replay.rowid));
-        this.#running.set(replay.rowid, ended);
+      for (const one of (await listing.untilAnswered(() => store.list({ status: "running" }), stopped)) ??
+        []) {
+        if (this.#running.has(one.rowid) || !node.owns(one.subscription_id)) continue;
+        const ended = this.#replay(one, stopped).finally(() => this.#running.delete(one.rowid));
+        this.#running.set(one.rowid, ended);
       }
       await sleep(clock, Infinity, this.#woken.signal);
     }
   }
 
-  async #replay({ rowid, plan, total: known }: RunningReplay, stopped: AbortSignal): Promise<void> {
+  async #replay({ rowid, subscription_id: id, total: known }: Replay, stopped: AbortSignal): Promise<void> {
     const { store, clock, node, logger, wake } = this.#parts;
     const retry = new StoreRetry(this.#parts, "A replay cannot go on now; it is tried again.");
-    const total = known ?? (await retry.untilAnswered(() => store.count(plan, stopped), stopped));
+    const total =
+      known ?? (await retry.untilAnswered(() => store.count({ replay: rowid }, stopped), stopped));
     let counted = known === null && total !== undefined ? { total } : {};
     const limits = { maxQueued: MAX_PER_STEP, maxDue: MAX_DUE, maxUnfinished: MAX_UNFINISHED };
     const step = (): Promise<ReplayProgress> =>
       store.advance(rowid, { nowMs: clock.now(), ...limits, ...counted });
-    for (let waitMs = 0; !stopped.aborted && node.owns(plan.subscription);) {
+    for (let waitMs = 0; !stopped.aborted && node.owns(id);) {
       const progress = await retry.once(() => this.#afterLastStep(step), stopped);
       if (progress === undefined) continue;
       counted = {};
       if (progress.queued > 0) wake(progress.queued);
       if (progress.state === "ended") {
-        logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
+        logger.info({ replay: rowid, subscription: id }, "A replay has ended.");
         return;
       }
       waitMs = waitAfter(progress, waitMs);

@@ -2,13 +2,15 @@ import type { Actor, AuditEntry } from "../domain/audit.ts";
 import type { Replay, ReplayQuery, ReplaySelection } from "../domain/replay.ts";
 import type { StatsBreakdown } from "../domain/stats/stats.ts";
 import type { MeasureCounts } from "../domain/stats/tally.ts";
-import type { RowidRange } from "./events.ts";
 import type { StatsSelection } from "./queue.ts";
 
 /** Replays: past events that are sent to a subscription again. */
 export interface ReplayStore {
-  /** How many deliveries a replay would send, or a plan. Blocks no write; rejects with the signal's reason once that is aborted. */
-  count(query: ReplayRequest | ReplayPlan, signal?: AbortSignal): Promise<number>;
+  /**
+   * How many deliveries a replay would send, or one that runs has still to send. Blocks no write; rejects with the signal's
+   * reason once that is aborted.
+   */
+  count(query: ReplayRequest | RunningReplay, signal?: AbortSignal): Promise<number>;
   /**
    * Records a running replay of the events so far that the subscription's action stands for. `conflict` while another one of the
    * subscription runs; `undefined` when it was deleted.
@@ -16,7 +18,6 @@ export interface ReplayStore {
   start(request: ReplayRequest, nowMs: number, by?: Actor): Promise<Replay | undefined>;
   /** Makes the next deliveries due and stores the position, in one transaction: no step is repeated. */
   advance(id: number, step: ReplayStep): Promise<ReplayProgress>;
-  running(): Promise<readonly RunningReplay[]>;
   find(id: number): Promise<Replay | undefined>;
   /** Lists the selected records, newest first. */
   list(query: ReplaySelector): Promise<readonly Replay[]>;
@@ -35,12 +36,9 @@ export interface ReplayRequest {
   readonly toMs?: number;
 }
 
-/** What a replay goes through. */
-export interface ReplayPlan extends ReplayRequest {
-  /** What the subscription is bound to: a name or a pattern. */
-  readonly action: string;
-  /** The events that the replay goes through, in rising ranges. */
-  readonly scope: readonly RowidRange[];
+export interface RunningReplay {
+  /** Its rowid. */
+  readonly replay: number;
 }
 
 export interface ReplayStep {
@@ -64,17 +62,9 @@ export interface ReplayProgress {
   readonly state: "running" | "saturated" | "paused" | "ended";
 }
 
-export interface RunningReplay {
-  readonly rowid: number;
-  /** The plan of the replay, with its remaining scope. */
-  readonly plan: ReplayPlan;
-  /** The total is `null` until it is counted, before the first step. */
-  readonly total: number | null;
-}
-
-export interface ReplaySelector extends Omit<ReplayQuery, "limit"> {
+/** Without `limit` all are listed. */
+export interface ReplaySelector extends ReplayQuery {
   readonly applications?: readonly string[];
-  readonly limit: number;
 }
 
 /** Who changed what. Entries are written by the calls that they report, where these are given who asks. */

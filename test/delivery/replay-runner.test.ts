@@ -129,7 +129,9 @@ describe("replays in a running server", () => {
     runner = newRunner(
       portWith(replays, {
         count: (query, signal) =>
-          query.subscription === large.rowid ? counted.promise : replays.count(query, signal),
+          "replay" in query && query.replay === waiting.rowid
+            ? counted.promise
+            : replays.count(query, signal),
         advance: (id, step) =>
           failing.has(id) ? Promise.reject(new Error("damaged")) : replays.advance(id, step),
       }),

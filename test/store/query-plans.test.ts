@@ -271,7 +271,6 @@ describe("query plans", () => {
           total: 1,
         });
         await replays.cancelReplay(sql, 1, 9);
-        await replays.runningReplays(sql);
       });
       const plans = searched.filter((detail) => detail !== "SCAN delivery");
       expect(scans(plans)).toEqual([]);

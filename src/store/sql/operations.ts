@@ -95,7 +95,6 @@ export const OPERATIONS = {
       members: ({ selection }) => newValue("selection", selection),
     }),
     advance: write(replays.advanceReplay),
-    running: read(replays.runningReplays),
     find: read(replays.findReplay),
     list: read(replays.listReplays),
     cancel: audited("replay.cancelled", replays.cancelReplay, {

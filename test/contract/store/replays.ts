@@ -111,6 +111,25 @@ export function replaySuite(open: OpenStore): void {
     },
   );
 
+  it("have a total once they are counted, or as many as failed anew meanwhile", async () => {
+    const { subscription } = await on.due(4, NO_RETRIES);
+    await endAll(() => "failed");
+    const replay = await start(subscription, "failed");
+    const counts = async () => {
+      const { total, queued, skipped } = (await on.replays.find(replay.rowid))!;
+      return [total, queued, skipped];
+    };
+    await step(replay, { maxQueued: 1 });
+    expect(await counts()).toEqual([null, 1, 0]);
+    await step(replay, { maxQueued: 1, total: 3 });
+    expect(await counts()).toEqual([3, 2, 0]);
+    await toTheEnd(replay);
+    expect(await counts()).toEqual([4, 4, 0]);
+    const other = await start(subscription, "missed");
+    await step(other, { maxQueued: 0, total: 9 });
+    expect(await on.replays.cancel(other.rowid, LATER)).toMatchObject({ total: 9, skipped: 0 });
+  });
+
   it("pass over events of others at once, however many there are", async () => {
     const { action, subscription } = await on.due(1, NO_RETRIES);
     const other = await on.action("other");
@@ -122,8 +141,8 @@ export function replaySuite(open: OpenStore): void {
       const replay = await start(subscription, selection);
       const steps = [await step(replay), await step(replay), await step(replay)];
       expect(steps.map(({ queued, state }) => [queued, state])).toEqual([
-        [1, "running"],
-        [1, "running"],
+        [2, "running"],
+        [0, "ended"],
         [0, "ended"],
       ]);
     }

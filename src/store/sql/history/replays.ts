@@ -5,7 +5,6 @@ import { answersOf } from "../../../model/field.ts";
 import { REPLAY } from "../../../model/replay.ts";
 import type { RowidRange } from "../../events.ts";
 import type {
-  ReplayPlan,
   ReplayProgress,
   ReplayRequest,
   ReplaySelector,
@@ -17,46 +16,56 @@ import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { placeByKey } from "../queue/key-order.ts";
 import type { ReadPart } from "../operation.ts";
-import { insertNumbered, parseStored, recordsOf, type Sql, type SqlValue, updateRow } from "../sql.ts";
+import {
+  insertNumbered,
+  parseStored,
+  recordsOf,
+  type Sql,
+  type SqlValue,
+  updateRow,
+  walkedBy,
+} from "../sql.ts";
 
 const recordOf = recordsOf<Replay>(answersOf(REPLAY));
 
-interface ReplayRow extends Omit<Replay, "from" | "to"> {
-  readonly from: number;
-  readonly to: number;
-  /** The ranges that the replay has still to go through, as JSON. */
-  readonly ranges: string;
-  readonly active: number;
-}
-
+/** What failed anew while a replay ran may be more than was counted at its start. */
 const SELECT_REPLAY = `
   SELECT r.rowid AS rowid, r.subscription_id, s.application, s.subscription, r.action, r.selection, r.from_ms AS "from",
-    r.to_ms AS "to", r.status, r.reason, r.total, r.queued, r.created_ms AS timestamped, r.finished_ms AS finished_at,
-    r.ranges, s.active
+    r.to_ms AS "to", r.status, r.reason, max(r.total, r.queued) AS total, r.queued,
+    iif(r.status = 'done', coalesce(max(0, r.total - r.queued), 0), 0) AS skipped, r.created_ms AS timestamped,
+    r.finished_ms AS finished_at
   FROM replay AS r
   CROSS JOIN subscription AS s ON s.rowid = r.subscription_id`;
+
+/** What a replay goes through. */
+interface ReplayPlan extends Pick<ReplayRequest, "subscription" | "selection"> {
+  /** What the subscription is bound to: a name or a pattern. */
+  readonly action: string;
+  /** The events that are still to be gone through, in rising ranges. */
+  readonly scope: readonly RowidRange[];
+}
 
 export async function startReplay(
   sql: Sql,
   request: ReplayRequest,
   nowMs: number,
 ): Promise<Replay | undefined> {
+  const { subscription, selection, fromMs, toMs = nowMs } = request;
   const plan = await planOf(sql, request);
   if (plan === undefined) return undefined;
-  const { subscription, action, selection, fromMs, toMs = nowMs, scope } = plan;
-  const [running] = await loadRunning(sql, "r.subscription_id = ?", subscription);
-  if (running !== undefined) {
-    const { rowid } = running;
+  const running = "SELECT rowid AS rowid FROM replay WHERE subscription_id = ? AND status = 'running'";
+  const rowid = await sql.value<number | undefined>(running, subscription);
+  if (rowid !== undefined) {
     const message = `Replay ${rowid} of subscription ${subscription} still runs: wait for its end, or cancel it.`;
     throw new EvregError("conflict", message, { rowid, subscription });
   }
   const id = await insertNumbered(sql, "replay", {
     subscription_id: subscription,
-    action,
+    action: plan.action,
     selection,
     from_ms: fromMs,
     to_ms: toMs,
-    ranges: rangesToJson(scope),
+    ranges: rangesToJson(plan.scope),
     created_ms: nowMs,
   });
   if (selection === "waiting") await updateRow(sql, "subscription", subscription, { slowed_until_ms: null });
@@ -64,15 +73,32 @@ export async function startReplay(
 }
 
 /** Answers what a replay would go through; `undefined` where there is no such subscription. */
-async function planOf(sql: Sql, request: ReplayRequest): Promise<ReplayPlan | undefined> {
-  const { subscription, fromMs, toMs } = request;
-  const action = await sql.value<string | undefined>(
-    "SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
-    subscription,
-  );
+async function planOf(
+  sql: Sql,
+  { subscription, selection, fromMs, toMs }: ReplayRequest,
+): Promise<ReplayPlan | undefined> {
+  const living = "SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL";
+  const action = await sql.value<string | undefined>(living, subscription);
   return action === undefined
     ? undefined
-    : { ...request, action, scope: await idRangesOf(sql, "event", fromMs, toMs) };
+    : { subscription, selection, action, scope: await idRangesOf(sql, "event", fromMs, toMs) };
+}
+
+/** Answers what a replay has still to go through; `undefined` where it runs no more. */
+async function planOfRunning(
+  sql: Sql,
+  id: number,
+): Promise<(ReplayPlan & { readonly isActive: number }) | undefined> {
+  const row = await sql.first<Omit<ReplayPlan, "scope"> & { ranges: string; isActive: number }>(
+    `SELECT r.subscription_id AS subscription, r.selection, r.action, r.ranges, s.active AS isActive
+      FROM replay AS r CROSS JOIN subscription AS s ON s.rowid = r.subscription_id
+      WHERE r.rowid = ? AND r.status = 'running'`,
+    id,
+  );
+  if (row === undefined) return undefined;
+  const { ranges, ...plan } = row;
+  const scope = (parseStored(ranges) as [number, number][]).map(([low, high]) => ({ low, high }));
+  return { ...plan, scope };
 }
 
 function rangesToJson(ranges: readonly RowidRange[]): string {
@@ -80,14 +106,14 @@ function rangesToJson(ranges: readonly RowidRange[]): string {
 }
 
 export async function findReplay(sql: Sql, id: number): Promise<Replay | undefined> {
-  const row = await sql.first<ReplayRow>(`${SELECT_REPLAY} WHERE r.rowid = ?`, id);
-  return row === undefined ? undefined : replayOf(row);
+  const row = await sql.first<object>(`${SELECT_REPLAY} WHERE r.rowid = ?`, id);
+  return row && recordOf(row);
 }
 
 /** Lists replays. It looks at all of them: there are few, so that an index would cost more. */
 export async function listReplays(sql: Sql, query: ReplaySelector): Promise<readonly Replay[]> {
   const { subscription, status, applications, limit, after } = query;
-  const rows = await sql.rows<ReplayRow>(
+  const rows = await sql.rows<object>(
     `${SELECT_REPLAY}
       WHERE (?1 IS NULL OR r.subscription_id = ?1) AND (?2 IS NULL OR r.status = ?2)
         AND (?3 IS NULL OR s.application IN list(?3: name text))
@@ -97,9 +123,9 @@ export async function listReplays(sql: Sql, query: ReplaySelector): Promise<read
     status,
     applications,
     after,
-    limit,
+    limit ?? Number.MAX_SAFE_INTEGER,
   );
-  return rows.map(replayOf);
+  return rows.map(recordOf);
 }
 
 export async function cancelReplay(sql: Sql, id: number, nowMs: number): Promise<Replay | undefined> {
@@ -131,70 +157,22 @@ export async function endRunning(
   );
 }
 
-export async function runningReplays(sql: Sql): Promise<readonly RunningReplay[]> {
-  return await loadRunning(sql, "TRUE");
-}
-
-/** @param condition on the replay `r`, with its values */
-async function loadRunning(
-  sql: Sql,
-  condition: string,
-  ...values: SqlValue[]
-): Promise<readonly (RunningReplay & { isActive: boolean })[]> {
-  const rows = await sql.rows<ReplayRow>(
-    `${SELECT_REPLAY} WHERE r.status = 'running' AND ${condition}`,
-    ...values,
-  );
-  return rows.map((row) => ({
-    rowid: row.rowid,
-    plan: {
-      subscription: row.subscription_id,
-      action: row.action,
-      selection: row.selection,
-      fromMs: row.from,
-      toMs: row.to,
-      scope: (parseStored(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
-    },
-    total: row.total,
-    isActive: row.active === 1,
-  }));
-}
-
-function replayOf(row: ReplayRow): Replay {
-  return recordOf({ ...row, ...replayCounts(row) });
-}
-
-/** Answers what a replay went through. What failed anew while it ran may be more than was counted at its start. */
-export function replayCounts({
-  status,
-  total,
-  queued,
-}: Pick<Replay, "status" | "total" | "queued">): Pick<Replay, "total" | "skipped"> {
-  if (total === null) return { total, skipped: 0 };
-  return { total: Math.max(total, queued), skipped: status === "done" ? Math.max(0, total - queued) : 0 };
-}
-
 export async function advanceReplay(sql: Sql, id: number, step: ReplayStep): Promise<ReplayProgress> {
-  const [running] = await loadRunning(sql, "r.rowid = ?", id);
-  if (running === undefined) return { queued: 0, state: "ended" };
+  const plan = await planOfRunning(sql, id);
+  if (plan === undefined) return { queued: 0, state: "ended" };
   if (step.total !== undefined) await updateRow(sql, "replay", id, { total: step.total });
-  const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {
     await endRunning(sql, plan.subscription, "done", null, step.nowMs);
     return { queued: 0, state: "ended" };
   }
-  if (!running.isActive) return { queued: 0, state: "paused" };
+  if (plan.isActive !== 1) return { queued: 0, state: "paused" };
   const capacity = await capacityOf(sql, plan, step);
   if (capacity === 0) return { queued: 0, state: "saturated" };
 
-  const window = await windowOf(sql, plan, range);
-  const chosen = await sql.rows<WalkedEvent>(
-    `${walkOf(plan).chosen} LIMIT ?5`,
-    ...valuesOf(plan, window),
-    capacity,
-  );
-  const passed = chosen.length < capacity ? window.high : chosen.at(-1)!.event;
+  const walk = walkOf(plan, range);
+  const chosen = await sql.rows<WalkedEvent>(`${walk.chosen} LIMIT ?5`, ...walk.values, capacity);
+  const passed = chosen.length < capacity ? await endOf(sql, walk, range) : chosen.at(-1)!.event;
   await makeDue(sql, plan, chosen, step.nowMs);
   await sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
@@ -276,83 +254,70 @@ interface WalkedEvent {
   readonly delivery: number | null;
 }
 
-/** So many rowids of events are looked at together, which takes about a millisecond. */
-const WINDOW = 4_000;
+/** So many events are looked at together, which takes a few milliseconds. */
+const WINDOW = 2_000;
 
-/** How a replay walks, in SQL with the values of `valuesOf`. */
+/** How a replay walks, in SQL with these values: `?1` to `?4`. */
 interface ReplayWalk {
-  /** The first event from `?3` to `?4` that may be one to send. */
-  readonly first: string;
-  /** The `WalkedEvent`s from `?3` to `?4` that are to be sent, in order. */
+  /** The ids of the next events that are looked at, in order. */
+  readonly next: string;
+  /** The `WalkedEvent`s among them that are to be sent, in order. */
   readonly chosen: string;
+  readonly values: readonly SqlValue[];
 }
 
-const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
-const RECEIVED =
-  "EXISTS (SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1)";
+const RECEIVED = `EXISTS (SELECT 1 FROM event AS e CROSS JOIN binding AS b ON b.action_id = e.action_id
+  WHERE e.rowid = next.id AND b.subscription_id = ?1 AND b.receives = 1)`;
 
-/** @param looked a condition that the index has, and `chosen` what else is true of those that are to be sent */
-function deliveriesBy(index: string, looked: string, chosen: string): ReplayWalk {
-  const walked = `FROM delivery AS d INDEXED BY ${index}
-    WHERE d.subscription_id = ?1 AND ${looked} AND d.event_id BETWEEN ?3 AND ?4`;
-  return {
-    first: `SELECT d.event_id ${walked} ORDER BY d.event_id LIMIT 1`,
-    chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${walked} AND ${chosen} ORDER BY event`,
-  };
+/** Which of the events that are looked at are to be sent, by their deliveries `d`. */
+const CHOSEN: Readonly<Record<ReplaySelection, string>> = {
+  failed: RECEIVED,
+  // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
+  waiting: `NOT ${LEASE_OF("d")}`,
+  missed: `d.state IS NULL AND ${RECEIVED}`,
+  all: `(d.state IS NULL OR d.state NOT IN ${UNFINISHED_STATES}) AND ${RECEIVED}`,
+};
+
+function deliveriesBy(index: string, condition: string): string {
+  return `SELECT d.event_id AS id FROM delivery AS d INDEXED BY ${index}
+    WHERE d.subscription_id = ?1 AND ${condition} AND d.event_id BETWEEN ?3 AND ?4`;
 }
-
+const FAILED = deliveriesBy("delivery_failed_event", `d.state = ${DELIVERY_STATE.failed}`);
+const WAITING = deliveriesBy("delivery_waiting_event", "d.failures > 0 AND d.due_ms IS NOT NULL");
+const OF_ACTION = `SELECT e.rowid AS id FROM event AS e INDEXED BY event_action
+  WHERE e.action_id = (SELECT rowid FROM action WHERE action = ?2) AND e.rowid BETWEEN ?3 AND ?4`;
 /** With a pattern all events are walked, as several walks of the index of actions would have to be merged. */
-function walkOf({ action, selection }: ReplayPlan): ReplayWalk {
-  const ofAction = "INDEXED BY event_action WHERE e.action_id = (SELECT rowid FROM action WHERE action = ?2)";
-  const walked = `FROM event AS e ${isPattern(action) ? "NOT INDEXED WHERE TRUE" : ofAction} AND e.rowid BETWEEN ?3 AND ?4`;
-  const events = (delivery: string): ReplayWalk => ({
-    first: `SELECT e.rowid ${walked} ORDER BY e.rowid LIMIT 1`,
-    chosen: `SELECT e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery ${walked}
-      AND ${RECEIVED} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION} AND ${delivery}) ORDER BY event`,
-  });
-  const walks: Readonly<Record<ReplaySelection, ReplayWalk>> = {
-    // With a join the engine would ignore the end of the window, and walk to the end of the index.
-    failed: deliveriesBy(
-      "delivery_failed_event",
-      `d.state = ${DELIVERY_STATE.failed}`,
-      `EXISTS (SELECT 1 FROM event AS e WHERE e.rowid = d.event_id AND ${RECEIVED})`,
-    ),
-    // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
-    waiting: deliveriesBy(
-      "delivery_waiting_event",
-      "d.failures > 0 AND d.due_ms IS NOT NULL",
-      `NOT ${LEASE_OF("d")}`,
-    ),
-    missed: events("TRUE"),
-    all: events(`d.state IN ${UNFINISHED_STATES}`),
-  };
-  return walks[selection];
+const OF_ALL = "SELECT e.rowid AS id FROM event AS e NOT INDEXED WHERE e.rowid BETWEEN ?3 AND ?4";
+
+function walkOf({ subscription, action, selection }: ReplayPlan, { low, high }: RowidRange): ReplayWalk {
+  const events = isPattern(action) ? OF_ALL : OF_ACTION;
+  const walked = selection === "failed" ? FAILED : selection === "waiting" ? WAITING : events;
+  const next = `${walked} ORDER BY id LIMIT ${WINDOW}`;
+  const chosen = `SELECT next.id AS event, d.rowid AS delivery FROM (${next}) AS next
+    LEFT JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = next.id AND d.subscription_id = ?1
+    WHERE ${CHOSEN[selection]} ${walkedBy("next.id")}`;
+  return { next, chosen, values: [subscription, action, low, high] };
 }
 
-/** Answers the values for ?1 to ?4 of a walk. */
-function valuesOf({ subscription, action }: ReplayPlan, { low, high }: RowidRange): SqlValue[] {
-  return [subscription, action, low, high];
+/** Answers up to which rowid of the range the walk has looked. */
+async function endOf(sql: Sql, { next, values }: ReplayWalk, { high }: RowidRange): Promise<number> {
+  const last = `SELECT max(id) FROM (${next}) AS next HAVING count(*) = ${WINDOW}`;
+  return (await sql.value<number | undefined>(last, ...values)) ?? high;
 }
 
-/**
- * The rowids of the range that are looked at next. What comes before the first event that may be one to send is passed over:
- * those of others may be millions, and numbers that a restore has skipped even more.
- */
-async function windowOf(sql: Sql, plan: ReplayPlan, range: RowidRange): Promise<RowidRange> {
-  const first = await sql.value<number | undefined>(walkOf(plan).first, ...valuesOf(plan, range));
-  const { low, high } = range;
-  return { low: first ?? low, high: Math.min(high, (first ?? high) + WINDOW - 1) };
-}
+type CountQuery = ReplayRequest | RunningReplay | ReplayPlan;
 
-export async function countReplay(
-  sql: Sql,
-  query: ReplayRequest | ReplayPlan,
-): Promise<ReadPart<number, ReplayRequest | ReplayPlan>> {
-  const plan = "scope" in query ? query : await planOf(sql, query);
+export async function countReplay(sql: Sql, query: CountQuery): Promise<ReadPart<number, CountQuery>> {
+  const plan =
+    "replay" in query
+      ? await planOfRunning(sql, query.replay)
+      : "scope" in query
+        ? query
+        : await planOf(sql, query);
   const [range] = plan?.scope ?? [];
   if (plan === undefined || range === undefined) return { items: [] };
-  const window = await windowOf(sql, plan, range);
-  const chosen = `SELECT count(*) FROM (${walkOf(plan).chosen}) AS chosen`;
-  const count = await sql.value<number>(chosen, ...valuesOf(plan, window));
-  return { items: [count], rest: { ...plan, scope: rangesAfter(plan.scope, window.high, "asc") } };
+  const walk = walkOf(plan, range);
+  const count = await sql.value<number>(`SELECT count(*) FROM (${walk.chosen}) AS chosen`, ...walk.values);
+  const scope = rangesAfter(plan.scope, await endOf(sql, walk, range), "asc");
+  return { items: [count], rest: { ...plan, scope } };
 }
