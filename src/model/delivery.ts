@@ -76,14 +76,14 @@ export const TIMES = {
 /** One try to send it, or one claim of a consumer. */
 export const ATTEMPT = {
   attempt: { answer: field.ordinal, title: "Attempt" },
-  consumer: {
-    answer: field.nullableText,
-    about: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
-  },
   ...TIMES,
   outcome: { answer: { type: "string", enum: ["delivered", "failed", "returned"] }, title: "Outcome" },
   status_code: { answer: { type: ["integer", "null"] }, title: "Answer" },
   error_code: { answer: { enum: [...ATTEMPT_ERROR_CODES, null] } },
+  consumer: {
+    answer: field.nullableText,
+    about: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
+  },
   tls_reason: {
     answer: { enum: [...TLS_REASONS, null] },
     about: "For `tls_failed`: what is wrong with the certificate, or the handshake.",
