@@ -29,12 +29,12 @@ export class Backups {
    * @throws EvregError `conflict` while another one is made or read; `unavailable` when it could not be made
    */
   async make(signal?: AbortSignal): Promise<Backup> {
+    const closing = this.#closing.signal;
+    closing.throwIfAborted();
     if (this.#current !== undefined) {
       const why = "Another backup is being made or read just now; try again when it has ended.";
       throw new EvregError("conflict", why);
     }
-    const closing = this.#closing.signal;
-    if (closing.aborted) throw new EvregError("unavailable", "The store is closed.");
     this.#current = this.#make(signal === undefined ? closing : AbortSignal.any([closing, signal]));
     try {
       return await this.#current;
@@ -45,45 +45,39 @@ export class Backups {
   }
 
   async #make(stop: AbortSignal): Promise<Backup> {
+    const { path, file: dataFile } = this.#data;
     // The copy is made beside the data file, where nobody else has access and the room is known.
-    const file = await namelessFile(`${this.#data.path}.backup-${randomUUID()}`);
-    try {
-      const { bytes, sha256 } = await this.#copyTo(file, stop);
-      let closed: Promise<void> | undefined;
-      const close = (): Promise<void> => {
-        if (closed === undefined) this.#current = undefined;
-        return (closed ??= free(file, bytes));
-      };
-      const content = () => piecesOf(file, this.#closing.signal);
-      return { bytes, sha256, content, close };
-    } catch (error) {
-      await file.close().catch(() => undefined);
-      throw error;
-    }
-  }
-
-  /** Ends what is made or read. To be called while the store still has the data file open. */
-  async end(): Promise<void> {
-    this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
-    const backup = await this.#current?.catch(() => undefined);
-    await backup?.close().catch(() => undefined);
-  }
-
-  async #copyTo(target: FileHandle, stop: AbortSignal): Promise<Pick<Backup, "bytes" | "sha256">> {
+    const copy = `${path}.backup-${randomUUID()}`;
+    const file = await open(copy, "wx+", 0o600);
     const stopped = new SharedArrayBuffer(1);
     const end = (): void => void Atomics.store(new Uint8Array(stopped), 0, 1);
     stop.addEventListener("abort", end);
     try {
+      // Without a name nothing is left of it however this process ends.
+      await rm(copy);
       stop.throwIfAborted();
       // Where a read begins with all of the log moved, the engine tries to move what comes then with each commit, and cannot.
       await this.#threads.write(singleWrite("file.probe", 0));
-      const { path, file } = this.#data;
-      const copied = await fileTask("copyData", path, file, target.fd, stopped);
+      const copied = await fileTask("copyData", path, dataFile, file.fd, stopped);
       stop.throwIfAborted();
-      return copied;
+      let closed: Promise<void> | undefined;
+      const close = (): Promise<void> => {
+        if (closed === undefined) this.#current = undefined;
+        return (closed ??= free(file, copied.bytes));
+      };
+      return { ...copied, content: () => piecesOf(file, this.#closing.signal), close };
+    } catch (error) {
+      await file.close().catch(() => undefined);
+      throw error;
     } finally {
       stop.removeEventListener("abort", end);
     }
+  }
+
+  /** Ends what is made; who reads one gets no further piece. To be called while the store still has the data file open. */
+  async end(): Promise<void> {
+    this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
+    await this.#current?.catch(() => undefined);
   }
 }
 
@@ -105,17 +99,5 @@ async function free(file: FileHandle, bytes: number): Promise<void> {
     for (let left = bytes - FREED_BYTES; left > 0; left -= FREED_BYTES) await file.truncate(left);
   } finally {
     await file.close();
-  }
-}
-
-/** Opens a file without a name, so that nothing is left of it however this process ends. */
-async function namelessFile(path: string): Promise<FileHandle> {
-  const file = await open(path, "wx+", 0o600);
-  try {
-    await rm(path);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
   }
 }
