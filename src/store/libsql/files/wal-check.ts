@@ -1,4 +1,4 @@
-import { existsSync, readSync, statSync } from "node:fs";
+import { readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { blockThread } from "../../../runtime/clock.ts";
@@ -98,8 +98,6 @@ function writtenAtNs(path: string): bigint | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
 }
 
-type Sum = readonly [number, number];
-
 /** Reads a log once, as it is; whoever writes it may have added to it meanwhile. */
 function walk(log: string): LogCheck {
   try {
@@ -110,8 +108,8 @@ function walk(log: string): LogCheck {
     });
   } catch (error) {
     // There is no log, or its owner has just removed it.
-    if ((error as NodeJS.ErrnoException).code === "ENOENT" && !existsSync(log)) return NOTHING;
     const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return NOTHING;
     const why = `cannot be read: ${code ?? message}. Nothing was changed.`;
     const what = `The log ${log}, which holds the newest part of the data, ${why}`;
     throw new EvregError("unavailable", what, { file: log }, { cause: error });
@@ -119,9 +117,9 @@ function walk(log: string): LogCheck {
 }
 
 function walkFrames(descriptor: number, header: Buffer): LogCheck {
-  let sum = sumAt(header, 24);
+  let sum = header.readBigUInt64BE(24);
   const isHeaderWhole =
-    header.readUInt32BE(0) === MAGIC && isSame(sumOf(new Int32Array(header.buffer), 0, 6, [0, 0]), sum);
+    header.readUInt32BE(0) === MAGIC && sumOf(new Int32Array(header.buffer), 0, 6, 0n) === sum;
   let salts = isHeaderWhole ? saltsAt(header, 16) : undefined;
   const block = Buffer.from(new ArrayBuffer(BLOCK_FRAMES * FRAME_BYTES));
   const words = new Int32Array(block.buffer);
@@ -138,9 +136,9 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
     if (count === 0) break;
     for (let index = 0; index < count; index += 1) {
       const at = index * FRAME_BYTES;
-      const stored = sumAt(block, at + 16);
+      const stored = block.readBigUInt64BE(at + 16);
       const hasSalts = saltsAt(block, at + 8) === (salts ??= saltsAt(block, at + 8));
-      const follows = isSame(frameSum(words, at, sum), stored);
+      const follows = frameSum(words, at, sum) === stored;
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) isBroken = true;
@@ -166,27 +164,19 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
 }
 
 /** Answers the checksum over the first two words of a frame's header and its page. */
-function frameSum(words: Int32Array, at: number, before: Sum): Sum {
+function frameSum(words: Int32Array, at: number, before: bigint): bigint {
   const word = at / 4;
   const ofHeader = sumOf(words, word, word + 2, before);
   return sumOf(words, word + FRAME_HEADER_BYTES / 4, word + FRAME_BYTES / 4, ofHeader);
 }
 
-/** Answers the engine's checksum. Each frame continues that of the one before. */
-function sumOf(words: Int32Array, from: number, to: number, [first, second]: Sum): Sum {
-  let one = first;
-  let two = second;
+/** Answers the engine's checksum, which is two words of 32 bits. Each frame continues that of the one before. */
+function sumOf(words: Int32Array, from: number, to: number, before: bigint): bigint {
+  let one = Number(before >> 32n) | 0;
+  let two = Number(before & 0xffff_ffffn) | 0;
   for (let at = from; at < to; at += 2) {
     one = (one + words[at]! + two) | 0;
     two = (two + words[at + 1]! + one) | 0;
   }
-  return [one, two];
-}
-
-function isSame(one: Sum, other: Sum): boolean {
-  return one[0] === other[0] && one[1] === other[1];
-}
-
-function sumAt(block: Buffer, at: number): Sum {
-  return [block.readInt32BE(at), block.readInt32BE(at + 4)];
+  return (BigInt(one >>> 0) << 32n) | BigInt(two >>> 0);
 }
