@@ -18,7 +18,6 @@ import {
   prepareFolder,
   removeCopies,
   restoreAdvice,
-  unfinishedCopy,
 } from "./files/data-folder.ts";
 import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { acceptLoss } from "./files/restore.ts";
@@ -77,7 +76,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     await threads.close();
   };
   writeOwner(folder, owner, logger);
-  if (serves) removeCopies(unfinishedCopy(path, ""));
+  if (serves) removeCopies(path);
   const store = createStore({ threads, queue, report, node: SOLE_NODE, close });
   return { ...store, backup: (signal) => backups.make(signal) };
 }

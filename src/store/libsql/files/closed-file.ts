@@ -6,7 +6,7 @@ import { LARGE_CACHE, withDatabase } from "../connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { engineFailure, type SyncSql } from "../statements.ts";
 import { isEvregs, mustBeWritable } from "./data-folder.ts";
-import { forEachPayload, OLDER_FORMS, UNCHECKED_FORM, unknownForm } from "./older-forms.ts";
+import { forEachPayload, mustBeKnown, UNCHECKED_FORM } from "./older-forms.ts";
 import { vaultsOf } from "./open-file.ts";
 import { FORM, mustBeAsMade, readForm } from "./schema.ts";
 
@@ -61,7 +61,7 @@ export async function examineFile(
       sql.run("PRAGMA query_only = ON");
       sql.run(`PRAGMA ${LARGE_CACHE}`);
       const form = readForm(sql);
-      if (form !== FORM && !OLDER_FORMS.has(form)) throw unknownForm("invalid", name, form);
+      mustBeKnown("invalid", name, form);
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
       if (encryption !== undefined) vaultsOf(sql, name, encryption.keys);
@@ -73,16 +73,16 @@ export async function examineFile(
 }
 
 function mustBeWhole(sql: SyncSql, name: string): void {
-  const findings = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
   // One problem that the engine names may be several lines.
-  const lines = findings.flatMap((row) => row.integrity_check.split("\n").map((line) => line.trim()));
-  const problems = lines.filter((line) => line !== "" && line !== "ok");
-  const dangling = sql.rows<{ child: string; row: number | null; parent: string }>(
-    `SELECT "table" AS child, rowid AS row, parent FROM pragma_foreign_key_check LIMIT ${MAX_PROBLEMS}`,
+  const found = sql
+    .column<string>(`PRAGMA integrity_check(${MAX_PROBLEMS})`)
+    .join("\n")
+    .split(/\s*\n\s*/);
+  const dangling = sql.column<string>(
+    `SELECT "table" || ' ' || coalesce(rowid, 'row') || ' without its ' || parent AS finding FROM pragma_foreign_key_check
+      LIMIT ${MAX_PROBLEMS}`,
   );
-  problems.push(
-    ...dangling.map(({ child, row, parent }) => `${child} ${row ?? "row"} without its ${parent}`),
-  );
+  const problems = [...found.filter((line) => line !== "" && line !== "ok"), ...dangling];
   if (problems.length > 0) throw damaged(name, problems.join("; "));
 }
 

@@ -20,8 +20,8 @@ import { DATA_FILE, OWN_FILE_NAME } from "../../../runtime/data-files.ts";
 import { makeFolder, sizeOf, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { describeOwner, ownerFileOf, readOwner } from "../../../runtime/owner-file.ts";
 import { EngineFailure } from "../../sql/sql.ts";
-import { OLDER_FORMS, unknownForm } from "./older-forms.ts";
-import { FORM, formOf } from "./schema.ts";
+import { mustBeKnown } from "./older-forms.ts";
+import { formOf } from "./schema.ts";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
@@ -64,8 +64,8 @@ function isCopy(path: string): boolean {
 export function prepareFolder(folder: string): void {
   using(folder, () => {
     makeFolder(folder);
-    if (!statSync(folder).isDirectory()) throw notAFolder(folder);
-    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    // By this name it is there only where it is a folder.
+    accessSync(`${folder}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
   });
 }
 
@@ -88,19 +88,16 @@ export function hasDataAt(file: string): boolean {
   return (fileExists(file) && sizeOf(file) > 0) || sizeOf(logOf(file)) > 0;
 }
 
-function notAFolder(folder: string): EvregError {
-  const message = `${folder} is not a folder, so no data can be kept in it. Give another one with --data.`;
-  return new EvregError("usage", message, { folder });
-}
-
 /** Does something with a data folder, or a file in it. Of a system call that fails it says what that means, and what to do. */
 function using<T>(path: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
-    if (error instanceof EvregError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST" || code === "ENOTDIR") throw notAFolder(path);
+    if (code === "ENOTDIR") {
+      const why = `${path} is not a folder, so no data can be kept in it. Give another one with --data.`;
+      throw new EvregError("usage", why, { folder: path });
+    }
     const what = `The data folder cannot be used: ${path}: ${message}. Where this user has no permission, change its owner or permissions; or give another folder with --data.`;
     throw new EvregError("unavailable", what, { folder: path }, { cause: error });
   }
@@ -191,7 +188,7 @@ export function admittedVersion(folder: string): number {
     );
   }
   // It is 0 in a file from a first start that was cut off; the engine then reads its log.
-  if (form !== 0) mustBeKnown(path, form);
+  if (form !== 0) mustBeData(path, form);
   return form;
 }
 
@@ -199,32 +196,52 @@ export function admittedVersion(folder: string): number {
  * Refuses a data file that is not evreg's, or has another form than those that can be brought to today's.
  * @throws EvregError `invalid`; `usage`
  */
-export function mustBeKnown(path: string, form: number): void {
-  if (form === FORM || OLDER_FORMS.has(form)) return;
-  if (form > 0) throw unknownForm("usage", `The data file ${path}`, form);
+export function mustBeData(path: string, form: number): void {
+  if (form > 0) return mustBeKnown("usage", `The data file ${path}`, form);
   const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Put it back from a copy, or ${restoreAdvice(dirname(path))}; or give another folder with --data.`;
   throw new EvregError("invalid", message, { file: path });
 }
 
 // A file that takes the place of the data file is made beside it, and is whole and on the disk before it gets the name.
 
+const UNFINISHED = ".unfinished-";
+
 /**
- * Gives a whole copy that is on the disk the name of the data file. The file before stays beside it.
+ * Gives a copy of a data file, or another one, its name, once `make` has filled it and put it on the disk. The file before stays
+ * beside it. Where `make` throws, nothing has changed and nothing of the copy is left.
  *
- * It gets a second name, and then the copy takes the first one in one step: cut off anywhere, this leaves the old data or the new
- * at their path. A log that could not be moved into the old file has to go with that file, as it would be taken for the new
- * one's. Then, and where files cannot have two names, no data file is there for a moment, and a start that finds none refuses
+ * The file before gets a second name, and then the copy takes the first one in one step: cut off anywhere, this leaves the old data
+ * or the new at their path. A log that could not be moved into the old file has to go with that file, as it would be taken for the
+ * new one's. Then, and where files cannot have two names, no data file is there for a moment, and a start that finds none refuses
  * (see `admittedVersion`).
  * @param keptAs how the name of the file before goes on
- * @returns the path of the file before
+ * @returns what `make` answers, and the path of the file before
  */
-export function replaceFile(file: string, copy: string, keptAs: string): string {
-  const kept = `${file}.${keptAs}`;
-  const log = `${file}-wal`;
-  if (existsSync(file) && (sizeOf(log) > 0 || !isLinked(file, kept))) move(file, kept);
-  if (sizeOf(log) > 0) move(log, `${kept}-wal`);
-  move(copy, file);
-  return kept;
+export async function replaceFile<T>(
+  file: string,
+  keptAs: string,
+  make: (copy: string) => Promise<T>,
+): Promise<{ readonly made: T; readonly kept: string }> {
+  const id = randomUUID();
+  const copy = `${file}${UNFINISHED}${id}`;
+  try {
+    const made = await make(copy);
+    const kept = `${file}.${keptAs}`;
+    const log = logOf(file);
+    if (existsSync(file) && (sizeOf(log) > 0 || !isLinked(file, kept))) move(file, kept);
+    if (sizeOf(log) > 0) move(log, logOf(kept));
+    move(copy, file);
+    return { made, kept };
+  } finally {
+    removeCopies(file, id);
+  }
+}
+
+/** Removes copies that were to become the data file, with whatever the engine put beside them: all, or the one with this id. */
+export function removeCopies(file: string, id = ""): void {
+  const folder = dirname(file);
+  const left = readdirSync(folder).filter((name) => name.startsWith(`${basename(file)}${UNFINISHED}${id}`));
+  for (const name of left) rmSync(join(folder, name), { force: true });
 }
 
 function isLinked(file: string, kept: string): boolean {
@@ -242,18 +259,6 @@ function isLinked(file: string, kept: string): boolean {
 export function move(from: string, to: string): void {
   renameSync(from, to);
   syncFolderOf(to);
-}
-
-/** Answers the path of a copy that is to become the data file; without an id, how the paths of all copies begin. */
-export function unfinishedCopy(file: string, id: string = randomUUID()): string {
-  return `${file}.unfinished-${id}`;
-}
-
-/** Removes copies whose paths begin like this, with whatever the engine put beside them. */
-export function removeCopies(beginning: string): void {
-  const folder = dirname(beginning);
-  const left = readdirSync(folder).filter((name) => name.startsWith(basename(beginning)));
-  for (const name of left) rmSync(join(folder, name), { force: true });
 }
 
 // The names of a data file say how far `evreg move` is, so that nothing else need know: what is moved into a folder becomes its

@@ -1,9 +1,8 @@
-import { renameSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename } from "node:path";
 import { fileTimestamp } from "../../../runtime/clock.ts";
-import { syncFolderOf } from "../../../runtime/files.ts";
 import { EngineFailure } from "../../sql/sql.ts";
-import { logOf } from "./data-folder.ts";
+import { logOf, move } from "./data-folder.ts";
 
 /** Which file it is, whatever its name: its device and its number there. */
 export type FileId = string;
@@ -59,8 +58,7 @@ export class FileGuard {
     const aside = `${this.#path}.cut-short-${fileTimestamp(Date.now())}`;
     let next = "restore a backup before the next start, as what is left of the data is damaged";
     try {
-      renameSync(this.#path, aside);
-      syncFolderOf(this.#path);
+      move(this.#path, aside);
       next = `what is left of the data file is now ${basename(aside)}, beside its log; restore a backup`;
     } catch {
       // The file stays where it is, as the message says.

@@ -108,14 +108,18 @@ export const OLDER_FORMS: ReadonlyMap<number, OlderForm> = new Map([
   [SHORTENED_FORM, FORM_21],
 ]);
 
-/** Says why a file is refused whose form this evreg neither has nor brings up to date, and what to do. */
-export function unknownForm(code: "usage" | "invalid", what: string, form: number): EvregError {
+/**
+ * Refuses a form that this evreg neither has nor brings up to date.
+ * @throws EvregError `code`, with what to do
+ */
+export function mustBeKnown(code: "usage" | "invalid", what: string, form: number): void {
+  if (form === FORM || OLDER_FORMS.has(form)) return;
   const why =
     form > FORM
       ? `and this evreg knows forms up to ${FORM}. A newer evreg made it: use that one`
       : `which this evreg cannot bring to form ${FORM}. Start evreg 0.3.0 on it once, which brings it to form ${SHORTENED_FORM}; then start this one`;
   const message = `${what} has form ${form}, ${why}. The file was not changed.`;
-  return new EvregError(code, message, { file: what, version: form, latest: FORM });
+  throw new EvregError(code, message, { file: what, version: form, latest: FORM });
 }
 
 /** How the name of an older file goes on which an upgrade has replaced. */

@@ -6,7 +6,7 @@ import { sealSecrets } from "../../sql/catalog/credentials.ts";
 import type { Notice } from "../../sql/operation.ts";
 import { addressOf, LARGE_CACHE, WriteConnection } from "../connection.ts";
 import type { SyncSql } from "../statements.ts";
-import { mustBeKnown, removeCopies, replaceFile, unfinishedCopy } from "./data-folder.ts";
+import { mustBeData, removeCopies, replaceFile } from "./data-folder.ts";
 import { mustBeAt } from "./file-guard.ts";
 import { passDropped, renewDataIdentity } from "./id-reservation.ts";
 import { forEachPayload, KEPT_AS, OLDER_FORMS, SHORTENED_FORM } from "./older-forms.ts";
@@ -56,7 +56,7 @@ function admitFile(sql: SyncSql, path: string, keys: EncryptionKeys | undefined)
   if (form === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0) {
     return { form, vaults: vaultsFor(undefined, keys, path) };
   }
-  mustBeKnown(path, form);
+  mustBeData(path, form);
   mustBeAsMade(sql, `The data file ${path}`, form);
   return { form, vaults: vaultsOf(sql, path, keys) };
 }
@@ -107,18 +107,17 @@ async function rewriteFile(
   version: number,
   vault: Vault,
 ): Promise<Notice> {
-  const made = unfinishedCopy(path);
   const sql = connection.read;
-  removeCopies(unfinishedCopy(path, ""));
+  removeCopies(path);
   try {
-    withoutLog(sql, path);
-    await writeAnew(sql, made, version, { current: vault, next: vault, isNewKey: false });
-    mustBeAt(path, connection.file);
-    const details = { form: FORM, copy: replaceFile(path, made, KEPT_AS) };
+    const { kept: copy } = await replaceFile(path, KEPT_AS, async (made) => {
+      withoutLog(sql, path);
+      await writeAnew(sql, made, version, { current: vault, next: vault, isNewKey: false });
+      mustBeAt(path, connection.file);
+    });
     const message = "The data file was brought up to date; a copy from before is kept.";
-    return { level: "info", details, message };
+    return { level: "info", details: { form: FORM, copy }, message };
   } catch (error) {
-    removeCopies(made);
     const message = `The data file ${path} could not be brought from form ${version} to ${FORM}: ${messageOf(error)}. Nothing was changed.`;
     throw new EvregError("unavailable", message, { file: path, version }, { cause: error });
   }

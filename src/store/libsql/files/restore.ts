@@ -16,10 +16,8 @@ import {
   isEvregs,
   logOf,
   prepareFolder,
-  removeCopies,
   replaceFile,
   restoreAdvice,
-  unfinishedCopy,
 } from "./data-folder.ts";
 
 // Data are replaced by a copy that was made and checked beside them: by a backup, or by what a damaged log has left of them.
@@ -54,34 +52,27 @@ export interface RestoredData extends FileFacts {
 export async function restore(options: RestoreOptions): Promise<RestoredData> {
   const { folder, name, content, encryption, force, nowMs } = options;
   prepareFolder(folder);
+  if ((await findServer(folder)) !== undefined) throw inUseError(folder);
   const file = dataFileOf(folder);
-  const copy = unfinishedCopy(file);
-  try {
-    if ((await findServer(folder)) !== undefined) throw inUseError(folder);
-    const hasData = hasDataAt(file);
-    if (hasData && !force) {
-      const message = `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`;
-      throw new EvregError("conflict", message, { folder });
-    }
+  const hasData = hasDataAt(file);
+  if (hasData && !force) {
+    const message = `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`;
+    throw new EvregError("conflict", message, { folder });
+  }
+  const before = keptAs(nowMs);
+  const { made, kept } = await replaceFile(file, before, async (copy) => {
     options.onUnfinished?.(copy);
     await write(copy, content);
     const facts = await fileTask("examineFile", copy, { name, encryption: { keys: encryption } });
-    if (hasData) await settleOld(file, folder);
+    // The engine would write to another program's file, and remove the log of an empty one, which may be somebody's data.
+    if (isEvregs(file)) await settleOld(file, folder);
     const lastNumber = await fileTask("moveNumbers", copy, nowMs, name);
-    const before = keptAs(nowMs);
     // The check finds a file that was created meanwhile, or another restore that has replaced the data in this very moment.
     if (hasDataAt(file) !== hasData || existsSync(`${file}.${before}`)) throw inUseError(folder);
     if (!hasData) rmSync(file, { force: true });
-    const replacedPath = replaceFile(file, copy, before);
-    return {
-      file,
-      ...facts,
-      next_event: lastNumber + 1,
-      kept: hasData ? replacedPath : null,
-    };
-  } finally {
-    removeCopies(copy);
-  }
+    return { ...facts, next_event: lastNumber + 1 };
+  });
+  return { file, ...made, kept: hasData ? kept : null };
 }
 
 /**
@@ -111,14 +102,10 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
 
 /** Moves the log of the old data file into it: two files could not be renamed in one step. */
 async function settleOld(file: string, folder: string): Promise<void> {
-  // The engine would write to another program's file, and remove the log of an empty one, which may be somebody's data.
-  if (!isEvregs(file)) return;
-  try {
-    await fileTask("settleFile", file);
-  } catch (error) {
+  await fileTask("settleFile", file).catch((error: unknown) => {
     // The old file may be damaged, and stays as it is.
     if (error instanceof EvregError && error.code === "conflict") throw inUseError(folder);
-  }
+  });
 }
 
 interface AcceptedLoss {
@@ -138,25 +125,24 @@ interface AcceptedLoss {
 export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedLoss | undefined> {
   const log = checkLog(file);
   if (!log.isDamaged) return undefined;
-  const copy = unfinishedCopy(file);
   try {
-    copyFileSync(file, copy, constants.COPYFILE_EXCL);
-    chmodSync(copy, 0o600);
-    if (log.wholeBytes > 0) {
-      copyFileSync(logOf(file), `${copy}-wal`, constants.COPYFILE_EXCL);
-      truncateSync(`${copy}-wal`, log.wholeBytes);
-    }
-    await fileTask("examineFile", copy, { name: `What ${file} holds without the end of its log` });
-    await fileTask("moveNumbers", copy, nowMs);
-    return { transactions: log.commitsBehind, kept: replaceFile(file, copy, keptAs(nowMs)) };
+    const { kept } = await replaceFile(file, keptAs(nowMs), async (copy) => {
+      copyFileSync(file, copy, constants.COPYFILE_EXCL);
+      chmodSync(copy, 0o600);
+      if (log.wholeBytes > 0) {
+        copyFileSync(logOf(file), logOf(copy), constants.COPYFILE_EXCL);
+        truncateSync(logOf(copy), log.wholeBytes);
+      }
+      await fileTask("examineFile", copy, { name: `What ${file} holds without the end of its log` });
+      await fileTask("moveNumbers", copy, nowMs);
+    });
+    return { transactions: log.commitsBehind, kept };
   } catch (error) {
     const { code, message } = error as Error & { code?: string };
     const why = code === "ENOSPC" ? "there is no room for a copy of it" : message.replace(/\.$/, "");
     const what = `The data of ${file} cannot go on without the end of its log: ${why}.`;
     const advice = `Nothing was changed; ${restoreAdvice(dirname(file))}.`;
     throw new EvregError("unavailable", `${what} ${advice}`, { file }, { cause: error });
-  } finally {
-    removeCopies(copy);
   }
 }
 
