@@ -1,65 +1,60 @@
-import type { EventPage, ExpiredRange, RemovedEvents } from "../../events.ts";
+import type { EventPage, ExpiredRange, RemovedEvents, RowidRange } from "../../events.ts";
 import { deleteEvents } from "../events/counts.ts";
 import { idRangesOf, rangesAfter } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/finish.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
-import { firstWithin, MAX_REMOVED_ROWS } from "../operation.ts";
+import { MAX_REMOVED_ROWS } from "../operation.ts";
 import { type Sql, walkedBy } from "../sql.ts";
 
 /** One call deletes so many bytes of payloads: the engine looks at every page of them, a quarter of a millisecond per MiB. */
 const MAX_REMOVED_BYTES = 2 * 1024 * 1024;
 
 /**
- * Looks at the next `MAX_REMOVED_ROWS` events of the range, and deletes those without an unfinished delivery, each with all its
- * deliveries and their attempts: as one transaction made them.
+ * Looks at the next events of the range, and deletes those without an unfinished delivery, each with all its deliveries and their
+ * attempts: as one transaction made them.
  */
 export async function removeExpired(
   sql: Sql,
   { fromMs, beforeMs }: ExpiredRange,
   after = 0,
 ): Promise<RemovedEvents> {
-  const [range, ...others] = rangesAfter(await idRangesOf(sql, "event", fromMs, beforeMs), after, "asc");
+  const ranges = rangesAfter(await idRangesOf(sql, "event", fromMs, beforeMs), after, "asc");
+  const [range] = ranges;
   if (range === undefined) return { events: 0, deliveries: 0, next: undefined };
-  const searched = await sql.rows<{ id: number; bytes: number }>(
-    "SELECT rowid AS id, length(payload) AS bytes FROM event WHERE rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?",
-    range.low,
-    range.high,
-    MAX_REMOVED_ROWS,
-  );
-  const small = firstWithin(searched, ({ bytes }) => bytes, MAX_REMOVED_BYTES).map(({ id }) => id);
-  const owned = await loadOwned(sql, small);
-  const cutOff = owned[firstWithin(owned, ({ rows }) => rows, MAX_REMOVED_ROWS).length]?.event;
-  const selected = cutOff === undefined ? small : small.slice(0, Math.max(1, small.indexOf(cutOff)));
-  const removable = await finishedOf(sql, selected);
+  const looked = await nextEvents(sql, range);
+  const removable = looked.filter(({ isFinished }) => isFinished === 1).map(({ id }) => id);
   const deliveries = await deleteDeliveries(sql, removable);
   await storeRemoved(sql, removable);
   const events = await deleteEvents(sql, removable);
-  const isDone = selected.length === searched.length && searched.length < MAX_REMOVED_ROWS;
-  const next = !isDone ? selected.at(-1) : others.length > 0 ? range.high : undefined;
-  return { events, deliveries, next };
+  const last = looked.at(-1)?.id ?? range.high;
+  return { events, deliveries, next: rangesAfter(ranges, last, "asc").length > 0 ? last : undefined };
 }
 
-/** Reads how many rows the deliveries of these events have with their attempts, at most; one delivery more than a call should delete. */
-async function loadOwned(
+/**
+ * Reads the first events of a range that one call may remove: no more of them, of their deliveries with all attempts, and of
+ * bytes than that, but at least one event. It goes from event to event, so that it looks at one more at most.
+ */
+async function nextEvents(
   sql: Sql,
-  eventIds: readonly number[],
-): Promise<readonly { event: number; rows: number }[]> {
+  { low, high }: RowidRange,
+): Promise<readonly { readonly id: number; readonly isFinished: number }[]> {
+  const isWithin = `deliveries <= ${MAX_REMOVED_ROWS} AND bytes <= ${MAX_REMOVED_BYTES}`;
   return await sql.rows(
-    `SELECT d.event_id AS event, 1 + min(d.attempt, ?2) AS rows
-      FROM list(?1: id bigint) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.id
-      ${walkedBy("g.id")} LIMIT ?3`,
-    eventIds,
-    2 * STORED_AT_EACH_END,
-    MAX_REMOVED_ROWS + 1,
-  );
-}
-
-async function finishedOf(sql: Sql, eventIds: readonly number[]): Promise<readonly number[]> {
-  return await sql.column(
-    `SELECT g.id FROM list(?: id bigint) AS g WHERE NOT EXISTS (
-        SELECT 1 FROM delivery AS d INDEXED BY delivery_event JOIN subscription AS s ON s.rowid = d.subscription_id
-        WHERE d.event_id = g.id AND ${UNFINISHED})`,
-    eventIds,
+    `WITH RECURSIVE step (events, id, bytes, deliveries) AS (
+        SELECT 0, ?1 - 1, CAST(0 AS bigint), CAST(0 AS bigint)
+        UNION ALL
+        SELECT events + 1, e.rowid, bytes + length(e.payload), deliveries + coalesce(
+          (SELECT sum(1 + min(d.attempt, ${2 * STORED_AT_EACH_END})) FROM delivery AS d INDEXED BY delivery_event
+            WHERE d.event_id = e.rowid), 0)
+        FROM step CROSS JOIN event AS e
+        WHERE e.rowid = (SELECT n.rowid FROM event AS n WHERE n.rowid > step.id AND n.rowid <= ?2 ORDER BY n.rowid LIMIT 1)
+          AND events < ${MAX_REMOVED_ROWS} AND ${isWithin})
+      SELECT id, NOT EXISTS (
+          SELECT 1 FROM delivery AS d INDEXED BY delivery_event JOIN subscription AS s ON s.rowid = d.subscription_id
+          WHERE d.event_id = step.id AND ${UNFINISHED}) AS isFinished
+      FROM step WHERE events = 1 OR events > 1 AND ${isWithin} ${walkedBy("events")}`,
+    low,
+    high,
   );
 }
 
