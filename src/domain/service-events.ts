@@ -1,5 +1,5 @@
 import type { Schemata } from "./action.ts";
-import type { ValueOf } from "./request.ts";
+import type { JsonSchema } from "./request.ts";
 
 // What evreg publishes about itself: actions like any other to those who read and subscribe, that nobody else can create,
 // change or publish. Payloads hold no more of an address than its host, as the rest may be a secret.
@@ -54,18 +54,13 @@ export const SERVICE_EVENT_SCHEMAS = {
 } as const;
 
 export type ServiceEventName = keyof typeof SERVICE_EVENT_SCHEMAS;
-/** The payload of each. Times are ISO 8601 UTC. */
-export type ServiceEventPayloads = {
-  readonly [N in ServiceEventName]: ValueOf<(typeof SERVICE_EVENT_SCHEMAS)[N]>;
-};
-
 export const SERVICE_EVENT_NAMES = Object.keys(SERVICE_EVENT_SCHEMAS) as readonly ServiceEventName[];
 
 /** All members are required and there are no others. */
-function closed<const P extends Readonly<Record<string, object>>>(
+function closed(
   description: string,
-  properties: P,
-): Schemata & { readonly type: "object"; readonly properties: P; readonly required: readonly (keyof P)[] } {
+  properties: Readonly<Record<string, JsonSchema>>,
+): Schemata & { readonly properties: Readonly<Record<string, JsonSchema>> } {
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
     description,

@@ -1,11 +1,11 @@
 import { isReservedName } from "../../../domain/names.ts";
-import type { ServiceEventName, ServiceEventPayloads } from "../../../domain/service-events.ts";
-import { toIso } from "../../../runtime/clock.ts";
+import { SERVICE_EVENT_SCHEMAS, type ServiceEventName } from "../../../domain/service-events.ts";
 import type { EventRecord } from "../../events.ts";
 import type { Deactivated } from "../../queue.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import type { Work } from "../operation.ts";
-import type { Sql } from "../sql.ts";
+import { JOIN_NAMES } from "../queue/delivery-state.ts";
+import { recordsOf, type Sql } from "../sql.ts";
 import { recordEvents } from "./record.ts";
 
 // A service event is recorded in the transaction of the write that it reports, if its action has an active subscription. Where
@@ -29,23 +29,28 @@ export async function recordServiceEvents(
   const subscribed = await loadSubscribedActions(work);
   if (subscribed.size === 0) return;
   const events: EventRecord[] = [];
-  const report = <N extends ServiceEventName>(name: N, payload: ServiceEventPayloads[N]): void => {
+  const report = async (
+    name: ServiceEventName,
+    subjects: string,
+    ids: readonly number[],
+    more: (row: Subject) => object,
+  ): Promise<void> => {
     const action = subscribed.get(name);
-    if (action === undefined || isReservedName(payload.action)) return;
-    events.push({ ...action, payload: Buffer.from(JSON.stringify(payload)) });
+    if (action === undefined || ids.length === 0) return;
+    const payloadOf = recordsOf<object>(SERVICE_EVENT_SCHEMAS[name].properties);
+    for (const row of await work.rows<Subject>(subjects, ids)) {
+      if (isReservedName(row.action)) continue;
+      const members = payloadOf({ ...row, handler_host: hostOf(row.handler), ...more(row) });
+      const payload = Buffer.from(JSON.stringify(members));
+      events.push({ ...action, payload });
+    }
   };
-  const now = toIso(nowMs);
-  for (const row of await loadDeliveries(work, failed)) {
-    report("evreg.delivery.failed", { ...row, failed_at: now });
-  }
-  for (const row of await loadDeliveries(work, blocked)) {
-    report("evreg.subscription.blocked", { ...row, blocked_at: now });
-  }
+  await report("evreg.delivery.failed", DELIVERIES, failed, () => ({ failed_at: nowMs }));
+  await report("evreg.subscription.blocked", DELIVERIES, blocked, () => ({ blocked_at: nowMs }));
   const reasons = new Map(deactivated.map(({ subscriptionId, reason }) => [subscriptionId, reason]));
-  for (const row of await loadSubscriptions(work, [...reasons.keys()])) {
-    const reason = reasons.get(row.subscription_id)!;
-    report("evreg.subscription.deactivated", { ...row, reason, deactivated_at: now });
-  }
+  await report("evreg.subscription.deactivated", SUBSCRIPTIONS, [...reasons.keys()], (row) => {
+    return { reason: reasons.get(row.subscription_id), deactivated_at: nowMs };
+  });
   if (events.length === 0) return;
   // They are recorded like published ones, as an atomic batch: all of them go in.
   const { outcomes } = await recordEvents(work, [{ atomic: true, nowMs, events }]);
@@ -55,42 +60,20 @@ export async function recordServiceEvents(
   work.changes.push({ serviceEvents: { events: events.length, deliveries } });
 }
 
-/** What is reported of a delivery, and of its subscription with the action of its event: its own may be a pattern. */
-type DeliveryMembers = Omit<ServiceEventPayloads["evreg.delivery.failed"], "failed_at">;
-type SubscriptionMembers = Omit<
-  ServiceEventPayloads["evreg.subscription.deactivated"],
-  "reason" | "deactivated_at"
->;
-type Row<M extends SubscriptionMembers> = Omit<M, "handler_host" | "published_at"> & {
+/** What is reported on; its other members are named as those of payloads. */
+interface Subject {
+  readonly subscription_id: number;
+  readonly action: string;
   readonly handler: string;
-};
-
-async function loadDeliveries(sql: Sql, ids: readonly number[]): Promise<readonly DeliveryMembers[]> {
-  if (ids.length === 0) return [];
-  const rows = await sql.rows<Row<DeliveryMembers> & { readonly published_ms: number }>(
-    `SELECT d.rowid AS delivery_id, d.event_id, s.rowid AS subscription_id, s.application, s.subscription, a.action,
-        s.handler, d.attempt AS attempts, d.last_error, e.timestamped_ms AS published_ms
-      FROM list(?: id bigint) AS changed
-      CROSS JOIN delivery AS d ON d.rowid = changed.id
-      CROSS JOIN event AS e ON e.rowid = d.event_id
-      CROSS JOIN action AS a ON a.rowid = e.action_id
-      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
-    ids,
-  );
-  return rows.map(({ handler, published_ms, ...row }) => {
-    return Object.assign(row, { handler_host: hostOf(handler), published_at: toIso(published_ms) });
-  });
 }
 
-async function loadSubscriptions(sql: Sql, ids: readonly number[]): Promise<readonly SubscriptionMembers[]> {
-  if (ids.length === 0) return [];
-  const rows = await sql.rows<Row<SubscriptionMembers>>(
-    `SELECT s.rowid AS subscription_id, s.application, s.subscription, s.action, s.handler
-      FROM list(?: id bigint) AS ids CROSS JOIN subscription AS s ON s.rowid = ids.id`,
-    ids,
-  );
-  return rows.map(({ handler, ...row }) => Object.assign(row, { handler_host: hostOf(handler) }));
-}
+const SUBSCRIPTION = "s.rowid AS subscription_id, s.application, s.subscription, s.handler";
+const SUBSCRIPTIONS = `SELECT ${SUBSCRIPTION}, s.action
+  FROM list(?: id bigint) AS changed CROSS JOIN subscription AS s ON s.rowid = changed.id`;
+/** SQL of deliveries and their subscriptions, with the actions of their events: that of a subscription may be a pattern. */
+const DELIVERIES = `SELECT d.rowid AS delivery_id, d.event_id, ${SUBSCRIPTION}, a.action, d.attempt AS attempts, d.last_error,
+    e.timestamped_ms AS published_at
+  FROM list(?: id bigint) AS changed CROSS JOIN delivery AS d ON d.rowid = changed.id ${JOIN_NAMES}`;
 
 type SubscribedActions = ReadonlyMap<ServiceEventName, Pick<EventRecord, "actionId" | "revision">>;
 
