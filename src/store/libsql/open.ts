@@ -87,19 +87,19 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
  * @returns its path
  */
 function checkedFile({ folder, owner, needsData = false }: OpenOptions, logger: Logger): string {
-  const path = dataFileOf(folder);
-  const form = admittedVersion(folder);
-  const isOlder = form !== 0 && form !== FORM;
-  if (isOlder && owner.command !== "serve" && owner.command !== "migrate") {
-    throw new EvregError(
-      "usage",
-      `The data file ${path} has form ${form}, and this evreg needs form ${FORM}. Only the start of a server and ` +
-        "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
-        "evreg that made it. The file was not changed.",
-      { file: path, version: form, latest: FORM },
-    );
+  const { file: path, current: form, room } = inspectMigrations(folder);
+  if (room !== undefined) {
+    if (owner.command !== "serve" && owner.command !== "migrate") {
+      throw new EvregError(
+        "usage",
+        `The data file ${path} has form ${form}, and this evreg needs form ${FORM}. Only the start of a server and ` +
+          "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
+          "evreg that made it. The file was not changed.",
+        { file: path, version: form, latest: FORM },
+      );
+    }
+    mustHaveUpgradeRoom(path, form, room);
   }
-  mustHaveUpgradeRoom(path, form);
   if (needsData && form === 0) {
     const message = `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`;
     throw new EvregError("not_found", message, { folder });
@@ -107,7 +107,7 @@ function checkedFile({ folder, owner, needsData = false }: OpenOptions, logger: 
   // A file that is gone by now is being replaced, and none must be created in its place.
   if (form === 0) createFile(path);
   mustBeWritable(path);
-  if (isOlder) {
+  if (room !== undefined) {
     const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
     logger.info(upgrade, `The data file is being brought to form ${FORM}. A GB takes about a minute.`);
   }
@@ -170,7 +170,7 @@ export async function migrate(
 ): Promise<MigrationStatus> {
   const before = inspectMigrations(folder);
   if (dryRun) {
-    mustHaveUpgradeRoom(before.file, before.current);
+    if (before.room !== undefined) mustHaveUpgradeRoom(before.file, before.current, before.room);
     return before;
   }
   const started_at = toIso(systemClock.now());

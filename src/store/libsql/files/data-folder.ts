@@ -64,8 +64,9 @@ function isCopy(path: string): boolean {
 export function prepareFolder(folder: string): void {
   using(folder, () => {
     makeFolder(folder);
-    // By this name it is there only where it is a folder.
-    accessSync(`${folder}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
+    // This tells a folder from a file.
+    readdirSync(folder);
+    accessSync(folder, constants.W_OK | constants.X_OK);
   });
 }
 

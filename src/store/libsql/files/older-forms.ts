@@ -147,9 +147,8 @@ export function upgradeRoom(path: string, form: number): UpgradeRoom | undefined
 }
 
 /** @throws EvregError `unavailable` before anything is changed */
-export function mustHaveUpgradeRoom(path: string, form: number): void {
-  const room = upgradeRoom(path, form);
-  if (room === undefined || room.free_bytes >= room.needed_bytes) return;
+export function mustHaveUpgradeRoom(path: string, form: number, room: UpgradeRoom): void {
+  if (room.free_bytes >= room.needed_bytes) return;
   throw new EvregError(
     "unavailable",
     `There is no room to bring the data file ${path} from form ${form} to ${FORM}: beside the file that is kept, that takes up to ${byteCount(room.needed_bytes)} on its disk, and ${byteCount(room.free_bytes)} are free. ` +

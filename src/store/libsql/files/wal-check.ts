@@ -49,11 +49,6 @@ const MAGIC = 0x377f0682;
 const BLOCK_FRAMES = 256;
 const RECHECK_MS = 250;
 
-/** Answers, for the last frame of a commit, how many pages the data file has with it; 0 for all others. */
-function committedPages(block: Buffer, at: number): number {
-  return block.readUInt32BE(at + 4);
-}
-
 /** Answers two numbers that change each time the log restarts, and that each frame repeats. */
 function saltsAt(block: Buffer, at: number): string {
   return block.toString("latin1", at, at + 8);
@@ -138,7 +133,10 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
       const at = index * FRAME_BYTES;
       const stored = block.readBigUInt64BE(at + 16);
       const hasSalts = saltsAt(block, at + 8) === (salts ??= saltsAt(block, at + 8));
-      const follows = frameSum(words, at, sum) === stored;
+      // The checksum is that of the first two words of the frame's header and of its page.
+      const headerSum = sumOf(words, at / 4, at / 4 + 2, sum);
+      const follows =
+        sumOf(words, (at + FRAME_HEADER_BYTES) / 4, (at + FRAME_BYTES) / 4, headerSum) === stored;
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) isBroken = true;
@@ -146,7 +144,8 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
       // too.
       const isOurs = hasSalts || (follows && isOfThisLog);
       isOfThisLog = hasSalts;
-      const isCommit = isOurs && committedPages(block, at) !== 0;
+      // The last frame of a commit has how many pages the data file then has; all others have 0.
+      const isCommit = isOurs && block.readUInt32BE(at + 4) !== 0;
       if (!isCommit) continue;
       if (!isBroken) {
         whole = first + index + 1;
@@ -161,13 +160,6 @@ function walkFrames(descriptor: number, header: Buffer): LogCheck {
     commitsBehind,
     isDamaged: isHeaderWhole ? wholeBehind > MAX_UNSYNCED + 1 : commitsBehind > 0,
   };
-}
-
-/** Answers the checksum over the first two words of a frame's header and its page. */
-function frameSum(words: Int32Array, at: number, before: bigint): bigint {
-  const word = at / 4;
-  const ofHeader = sumOf(words, word, word + 2, before);
-  return sumOf(words, word + FRAME_HEADER_BYTES / 4, word + FRAME_BYTES / 4, ofHeader);
 }
 
 /** Answers the engine's checksum, which is two words of 32 bits. Each frame continues that of the one before. */
