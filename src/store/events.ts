@@ -55,14 +55,14 @@ export interface EventRecord {
   readonly lookupOnly?: boolean | undefined;
 }
 
-export type RecordOutcome =
+export type RecordOutcome<C = Claim> =
   | {
       readonly kind: "recorded";
       readonly rowid: number;
       readonly timestampedMs: number;
       readonly deliveries: number;
       /** The deliveries that were leased at once. */
-      readonly claims?: readonly Claim[];
+      readonly claims?: readonly C[];
     }
   /** The key was used before with the same action and payload, whatever revision this record names. */
   | {

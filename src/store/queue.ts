@@ -156,8 +156,8 @@ export interface ClaimQuota {
   readonly tier: number;
 }
 
-export interface ClaimAnswer {
-  readonly claims: readonly Claim[];
+export interface ClaimAnswer<C = Claim> {
+  readonly claims: readonly C[];
   /**
    * When the next delivery comes due of a subscription with capacity in a tier below its limit; `undefined` when there is none.
    */
@@ -170,7 +170,7 @@ export interface ClaimAnswer {
 export type ConsumerAnswer = Omit<ClaimAnswer, "limitedTiers">;
 
 /** One leased delivery with all that is needed to send it. */
-export interface Claim {
+export interface Claim<S = ClaimedSubscription> {
   readonly deliveryId: number;
   /** The id that fences the finish: random, and made anew for each claim. No two consumers of one answer have the same. */
   readonly claimId: number;
@@ -183,7 +183,7 @@ export interface Claim {
   /** All claims of one answer that are for this event have the same object, where evreg sends them. */
   readonly event: ClaimedEvent;
   /** All claims of one answer that are for this subscription have the same object. */
-  readonly subscription: ClaimedSubscription;
+  readonly subscription: S;
 }
 
 export interface ClaimedEvent {
@@ -217,7 +217,7 @@ export interface FinishOptions {
   readonly retryScheduleMs?: readonly number[];
 }
 
-export type FinishOutcome =
+export type FinishOutcome<C = Claim> =
   | {
       readonly kind: "stored";
       /** The state of the delivery now; `pending` for one that is to be sent again. */
@@ -226,7 +226,7 @@ export type FinishOutcome =
       /** Deliveries that waited behind others of the same call, in an order, are due now, and not leased. */
       readonly isNextDue?: true;
       /** The delivery that comes next in its order, see `AttemptResult.nextLeaseMs`. */
-      readonly next?: Claim;
+      readonly next?: C;
       /** The subscription, if the result deactivated it. */
       readonly deactivated?: Deactivated;
     }

@@ -1,10 +1,13 @@
+import { LRUCache } from "lru-cache";
 import { asEvregError, type EvregError } from "../../domain/error.ts";
+import { NO_SETTINGS, type SubscriptionSettings } from "../../domain/subscription-settings.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
 import type { EventRecord, RecordOptions, RecordOutcome } from "../events.ts";
+import type { ClaimAnswer, ClaimedSubscription, FinishOutcome } from "../queue.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store, StoreChange, StoreNode } from "../store.ts";
 import type { OPERATIONS } from "../sql/operations.ts";
-import type { WireEvent } from "../sql/queue/claim.ts";
+import type { StoredClaim, StoredSubscription, WireEvent } from "../sql/queue/claim.ts";
 import type {
   Operations,
   OperationTraits,
@@ -12,6 +15,7 @@ import type {
   ReadOperation,
   WriteOperation,
 } from "../sql/operation.ts";
+import { settingsFromJson } from "../sql/sql.ts";
 import type { OpenReport } from "./protocol.ts";
 import type { StoreThreads, StoreThreadsOptions } from "./store-threads.ts";
 import type { WriteQueue } from "./write-queue.ts";
@@ -103,8 +107,15 @@ export function createStore(parts: StoreParts): Store {
     },
     queue: {
       ...queue,
+      claim: async (request) => answerOf(await queue.claim(request)),
+      claimForConsumers: async (request) => answerOf(await queue.claimForConsumers(request)),
       finish: (results, nowMs, options = {}) =>
-        Promise.all(results.map((result) => queue.finish({ ...result, nowMs, options }))),
+        Promise.all(results.map(async (one) => outcomeOf(await queue.finish({ ...one, nowMs, options })))),
+      async findSendable(id) {
+        const found = await queue.findSendable(id);
+        if (found !== undefined) readSettings(found);
+        return found as ClaimedSubscription | undefined;
+      },
       list: (query) => readParts(queue.list, query),
     },
     replays: {
@@ -138,10 +149,10 @@ async function record(
       { events: incoming(own, start), atomic, nowMs, claim: outcomes.length === 0 ? claim : undefined },
     ];
     const pieces = own.map(({ payload }) => payload);
-    let taken: readonly RecordOutcome[];
+    let taken: readonly RecordOutcome<StoredClaim>[];
     try {
       const write = { operation: "events.record", rows: own.length, pieces, call };
-      taken = (await queue.append(write)) as readonly RecordOutcome[];
+      taken = (await queue.append(write)) as readonly RecordOutcome<StoredClaim>[];
     } catch (error) {
       if (outcomes.length === 0) throw error;
       const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -151,13 +162,39 @@ async function record(
     if (taken.length < own.length) portion = 2 * taken.length;
     for (const outcome of taken) {
       const { payload } = batch[outcomes.length]!;
-      // All claims of an event have the same object.
-      if (outcome.kind === "recorded" && outcome.claims !== undefined)
-        Object.assign(outcome.claims[0]!.event, { payload });
-      outcomes.push(outcome);
+      for (const { event, subscription } of (outcome.kind === "recorded" && outcome.claims) || []) {
+        Object.assign(event, { payload });
+        readSettings(subscription);
+      }
+      outcomes.push(outcome as RecordOutcome);
     }
   }
   return outcomes;
+}
+
+/** About so many characters of settings are kept as they were read. */
+const MAX_SETTINGS = 16 * 1_024 * 1_024;
+const settingsRead = new LRUCache<string, SubscriptionSettings>({
+  maxSize: MAX_SETTINGS,
+  sizeCalculation: (_settings, text) => text.length,
+  memoMethod: settingsFromJson,
+});
+
+/** Puts the settings of a claim's subscription in the place of their JSON, if another claim of the answer has not done so. */
+function readSettings(stored: StoredSubscription): void {
+  const { settings } = stored;
+  if (settings === null) Object.assign(stored, { settings: NO_SETTINGS });
+  if (typeof settings === "string") Object.assign(stored, { settings: settingsRead.memo(settings) });
+}
+
+function answerOf(answer: ClaimAnswer<StoredClaim>): ClaimAnswer {
+  for (const { subscription } of answer.claims) readSettings(subscription);
+  return answer as ClaimAnswer;
+}
+
+function outcomeOf(outcome: FinishOutcome<StoredClaim>): FinishOutcome {
+  if (outcome.kind === "stored" && outcome.next !== undefined) readSettings(outcome.next.subscription);
+  return outcome as FinishOutcome;
 }
 
 /** @param start where their payloads begin, one behind the other */

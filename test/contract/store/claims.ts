@@ -37,6 +37,24 @@ export function claimSuite(open: OpenStore): void {
     expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["", "{}"]);
   });
 
+  it("has one object of settings for all claims that are held, as a filter may be large", async () => {
+    const action = await on.action();
+    const settings = { filter: { properties: { id: { const: 1 } } } };
+    const { rowid } = await on.subscription(action, { settings });
+    const held: unknown[] = [];
+    for (let index = 0; index < 2; index += 1) {
+      const [outcome] = await recordClaimed([eventOf(action)], [rowid]);
+      held.push(
+        ...((outcome?.kind === "recorded" && outcome.claims) || []).map((one) => one.subscription.settings),
+      );
+    }
+    await on.record([eventOf(action)]);
+    held.push(...(await on.claim()).claims.map((one) => one.subscription.settings));
+    expect(held).toHaveLength(3);
+    expect(held[0]).toMatchObject(settings);
+    expect(new Set(held).size).toBe(1);
+  });
+
   it("leases deliveries as they are made, for the subscriptions that are named, with all that is needed to send", async () => {
     const action = await on.action();
     const [named, other] = [

@@ -3,6 +3,7 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { recordEvents } from "../events/record.ts";
 import { countPublished } from "../history/stats.ts";
 import { PAYLOAD_COLUMNS, type PayloadRequest, readPayloads } from "../events/payloads.ts";
+import type { SubscriptionSettings } from "../../../domain/subscription-settings.ts";
 import type { EventRecord, RecordOutcome } from "../../events.ts";
 import type {
   Claim,
@@ -18,7 +19,7 @@ import { type Claimable, selectFairly, type WaitingDelivery } from "../../rules/
 import type { RecordingCall } from "../../rules/recording.ts";
 import { openSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import { firstWithin, type Work } from "../operation.ts";
-import { settingsFromJson, type Sql } from "../sql.ts";
+import type { Sql } from "../sql.ts";
 import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES, WAIT_END } from "./delivery-state.ts";
 import type { OrderKey } from "./key-order.ts";
 
@@ -26,7 +27,7 @@ import type { OrderKey } from "./key-order.ts";
 const CLAIM_IDS = 2 ** 47;
 
 /** Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity. */
-export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimAnswer> {
+export async function claimDue(work: Work, call: ClaimRequest): Promise<ClaimAnswer<StoredClaim>> {
   const { nowMs, leaseMs, defaultQuota } = call;
   const known = new Map(call.quotas);
   const quotaOf = (id: number): ClaimQuota => {
@@ -43,7 +44,10 @@ const NOTED_EVERY_MS = 60_000;
  * Leases deliveries to consumers. Each consumer has a lease of its own length, and an id of its own: with that of another it
  * could finish the other's deliveries.
  */
-export async function claimForConsumers(work: Work, call: ConsumerRequest): Promise<ClaimAnswer> {
+export async function claimForConsumers(
+  work: Work,
+  call: ConsumerRequest,
+): Promise<ClaimAnswer<StoredClaim>> {
   const { nowMs, maxClaims, maxPayloadBytes } = call;
   const consumers = new Map(call.consumers);
   // Consumers that wait for deliveries have none, as far as their shares are concerned.
@@ -52,7 +56,7 @@ export async function claimForConsumers(work: Work, call: ConsumerRequest): Prom
   };
   const tiers = [{ maxClaims, isNewestFirst: false }];
   const { rows, ...due } = await selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
-  const claims: Claim[] = [];
+  const claims: StoredClaim[] = [];
   for (const [id, own] of Map.groupBy(rows, ({ subscriptionId }) => subscriptionId)) {
     const { leaseMs, consumer } = consumers.get(id)!;
     claims.push(...(await lease(work, own, { nowMs, leaseMs, consumer })));
@@ -86,8 +90,8 @@ export async function claimNext(
   work: Work,
   results: readonly KeyedResult[],
   nowMs: number,
-): Promise<ReadonlyMap<number, Claim>> {
-  const next = new Map<number, Claim>();
+): Promise<ReadonlyMap<number, StoredClaim>> {
+  const next = new Map<number, StoredClaim>();
   const wanted = results.filter((one) => one.leaseMs !== undefined);
   const leaseMs = wanted[0]?.leaseMs;
   if (leaseMs === undefined) return next;
@@ -229,7 +233,7 @@ async function lease(
   work: Work,
   rows: readonly DueRow[],
   { nowMs, leaseMs, consumer, payloads }: Lease,
-): Promise<readonly Claim[]> {
+): Promise<readonly StoredClaim[]> {
   if (rows.length === 0) return [];
   const claimId = randomInt(1, CLAIM_IDS);
   await work.run(
@@ -256,20 +260,27 @@ async function lease(
   });
 }
 
+/**
+ * A claim as it crosses the thread. The settings are JSON, as a filter may be large: the main thread keeps what it has read, and
+ * puts it in their place.
+ */
+export type StoredClaim = Claim<StoredSubscription>;
+
+export interface StoredSubscription extends Omit<ClaimedSubscription, "settings"> {
+  readonly settings: SubscriptionSettings | string | null;
+}
+
 /** Reads a subscription that was not deleted, as a claim would have it. */
-export async function findSendable(work: Work, id: number): Promise<ClaimedSubscription | undefined> {
+export async function findSendable(work: Work, id: number): Promise<StoredSubscription | undefined> {
   return (await loadSubscriptions(work, new Set([id]))).get(id);
 }
 
-type SubscriptionRow = StoredSecrets &
-  Omit<ClaimedSubscription, "secret" | "previous" | "bearer" | "settings"> & {
-    readonly settings: string | null;
-  };
+type SubscriptionRow = StoredSecrets & Omit<StoredSubscription, "secret" | "previous" | "bearer">;
 
 async function loadSubscriptions(
   work: Work,
   ids: ReadonlySet<number>,
-): Promise<ReadonlyMap<number, ClaimedSubscription>> {
+): Promise<ReadonlyMap<number, StoredSubscription>> {
   if (ids.size === 0) return new Map();
   const rows = await work.rows<SubscriptionRow>(
     `SELECT s.rowid AS subscriptionId, s.application, s.subscription AS name, s.handler, s.max_retries AS maxRetries,
@@ -280,10 +291,9 @@ async function loadSubscriptions(
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,
     [...ids],
   );
-  const subscriptions = rows.map((row): ClaimedSubscription => {
-    const { subscriptionId, application, name, handler, maxRetries } = row;
+  const subscriptions = rows.map((row): StoredSubscription => {
+    const { subscriptionId, application, name, handler, maxRetries, settings } = row;
     const secrets = openSecrets(work.vault, { application, subscription: name }, row);
-    const settings = settingsFromJson(row.settings);
     return Object.assign({ subscriptionId, application, name, handler, maxRetries, settings }, secrets);
   });
   return new Map(subscriptions.map((one) => [one.subscriptionId, one]));
@@ -308,7 +318,7 @@ export interface WireEvent extends Omit<EventRecord, "payload"> {
 export async function recordAndClaim(
   work: Work,
   batches: readonly EventBatch[],
-): Promise<readonly (readonly RecordOutcome[])[]> {
+): Promise<readonly (readonly RecordOutcome<StoredClaim>[])[]> {
   const withPayload = ({ offset, length, ...event }: WireEvent): EventRecord => {
     return { ...event, payload: work.bytes.subarray(offset, offset + length) };
   };

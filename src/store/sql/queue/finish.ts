@@ -11,7 +11,7 @@ import {
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats.ts";
 import type { Sql } from "../sql.ts";
-import { claimNext } from "./claim.ts";
+import { claimNext, type StoredClaim } from "./claim.ts";
 import { DELIVERY_STATE, settingOf } from "./delivery-state.ts";
 import { releaseKeys } from "./key-order.ts";
 import type { Work } from "../operation.ts";
@@ -29,7 +29,7 @@ export interface FinishedRow extends AttemptResult {
 export async function finishAttempts(
   work: Work,
   results: readonly FinishedRow[],
-): Promise<readonly FinishOutcome[]> {
+): Promise<readonly FinishOutcome<StoredClaim>[]> {
   // Results that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const options = results.at(-1)?.options ?? {};
@@ -41,7 +41,7 @@ export async function finishAttempts(
   const healths = new Map<number, HandlerHealth>();
   const deactivated: Deactivated[] = [];
   const ended: EndedAttempt[] = [];
-  const outcomes = results.map((row, index): FinishOutcome => {
+  const outcomes = results.map((row, index): FinishOutcome<StoredClaim> => {
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
     const { subscription_id: subscriptionId } = leased;
@@ -83,11 +83,12 @@ export async function finishAttempts(
   const blocked = idsOf(({ verdict }) => verdict.startsBlocking);
   await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
   const claims = await claimNext(work, keyed, nowMs);
-  for (const [index, next] of claims) outcomes[index] = { ...outcomes[index]!, next } as FinishOutcome;
+  for (const [index, next] of claims)
+    outcomes[index] = { ...outcomes[index]!, next } as FinishOutcome<StoredClaim>;
   if (released <= claims.size) return outcomes;
   // The first result that was stored says for all that more is due.
   const first = outcomes.findIndex(({ kind }) => kind === "stored");
-  outcomes[first] = { ...outcomes[first]!, isNextDue: true } as FinishOutcome;
+  outcomes[first] = { ...outcomes[first]!, isNextDue: true } as FinishOutcome<StoredClaim>;
   return outcomes;
 }
 
