@@ -1,17 +1,16 @@
 import { randomUUID } from "node:crypto";
 import {
   accessSync,
-  closeSync,
   constants,
   existsSync,
   linkSync,
   lstatSync,
-  openSync,
   readdirSync,
   readSync,
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
@@ -73,7 +72,7 @@ export function prepareFolder(folder: string): void {
 /** Creates an empty data file (0600). */
 export function createFile(path: string): void {
   using(path, () => {
-    closeSync(openSync(path, "a", 0o600));
+    writeFileSync(path, "", { flag: "a", mode: 0o600 });
     // The folder is synced before the engine makes a log beside the file: after a power cut there is no log without its file.
     syncFolderOf(path);
   });

@@ -41,13 +41,10 @@ export async function copyData(
 ): Promise<Copied> {
   try {
     const connection = ReadConnection.open({ path, file });
-    try {
-      return await connection.answer(() =>
-        Promise.resolve(copyPages(connection.read, path, copy, new Uint8Array(stopped))),
-      );
-    } finally {
-      connection.close();
-    }
+    // It is let go of when its thread ends, which does nothing else.
+    return await connection.answer(() =>
+      Promise.resolve(copyPages(connection.read, path, copy, new Uint8Array(stopped))),
+    );
   } catch (error) {
     throw backupFailure(error);
   }

@@ -1,6 +1,6 @@
-import { chmodSync, constants, copyFileSync, existsSync, rmSync, truncateSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { copyFileSync, createWriteStream, existsSync, rmSync, truncateSync } from "node:fs";
 import { dirname } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { EvregError } from "../../../domain/error.ts";
 import { fileTimestamp } from "../../../runtime/clock.ts";
 import { sizeOf } from "../../../runtime/files.ts";
@@ -86,17 +86,13 @@ export function mustBeBackup(backup: string): void {
 }
 
 async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
-  const target = await open(path, "wx", 0o600);
   try {
-    for await (const piece of content) await target.writeFile(piece);
-    await target.sync();
+    await pipeline(content, createWriteStream(path, { flags: "wx", mode: 0o600, flush: true }));
   } catch (error) {
     // Where the backup itself cannot be read, that was said.
     if (error instanceof EvregError || (error as NodeJS.ErrnoException).syscall === undefined) throw error;
     const message = `The backup could not be copied to ${path}: ${(error as Error).message}. The data are as they were.`;
     throw new EvregError("unavailable", message, { file: path }, { cause: error });
-  } finally {
-    await target.close();
   }
 }
 
@@ -120,10 +116,9 @@ export async function acceptLoss(file: string, nowMs: number) {
   if (!log.isDamaged) return undefined;
   try {
     const { kept } = await replaceFile(file, keptAs(nowMs), async (copy) => {
-      copyFileSync(file, copy, constants.COPYFILE_EXCL);
-      chmodSync(copy, 0o600);
+      copyFileSync(file, copy);
       if (log.wholeBytes > 0) {
-        copyFileSync(logOf(file), logOf(copy), constants.COPYFILE_EXCL);
+        copyFileSync(logOf(file), logOf(copy));
         truncateSync(logOf(copy), log.wholeBytes);
       }
       await fileTask("examineFile", copy, { name: `What ${file} holds without the end of its log` });
