@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import {
-  type Action,
   type ActionSettings,
   type ActionUpdate,
   type CompatibilityMode,
@@ -13,7 +12,7 @@ import { nextVersionName } from "../domain/names.ts";
 import type { ActionChange, CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, missingAction, notFound, omitUndefined, ownAction } from "./requests.ts";
+import { missingAction, notFound, omitUndefined, ownAction } from "./requests.ts";
 
 /** How often an update is tried again because others came first. */
 const MAX_TRIES = 20;
@@ -39,7 +38,7 @@ export async function updateAction(
   access: Access,
   name: string,
   update: Update,
-): Promise<Action> {
+): Promise<StoredAction> {
   checkHasChange(update.body);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const stored = await context.store.catalog.findAction(name);
@@ -59,7 +58,7 @@ async function revise(
   access: Access,
   stored: StoredAction,
   { body, forced, compare }: Update,
-): Promise<Action | "stale"> {
+): Promise<StoredAction | "stale"> {
   const { clock, actions } = context;
   const { catalog } = context.store;
   const { application = stored.application, schemata = stored.schemata } = body;
@@ -77,7 +76,7 @@ async function revise(
     application: application === stored.application ? undefined : application,
     settings: hasNewSettings ? settings : undefined,
   });
-  if (Object.keys(change).length === 0) return actionOf(stored);
+  if (Object.keys(change).length === 0) return stored;
   const acceptedIn = forced ? "none" : settings.compatibility;
   const changes = hasNewSchema ? await compare(stored.schemata, schemata, acceptedIn) : [];
   if (changes.length > 0) {

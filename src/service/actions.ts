@@ -111,7 +111,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
           throw access.allows("read") ? error : withoutOwner(error, action);
         });
       actions.changed();
-      return { data: created, meta: { warnings } };
+      return { data: actionOf(created), meta: { warnings } };
     },
     async get(name) {
       return { data: actionOf(await readable(name)) };
@@ -125,7 +125,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         body.schemata === undefined
           ? []
           : await schemaChecks.warnings("schemata", body.schemata, caller, signal);
-      const data = await updateAction(context, access, name, { body, forced, compare: comparing(signal) });
+      const update = { body, forced, compare: comparing(signal) };
+      const data = actionOf(await updateAction(context, access, name, update));
       return { data, meta: { warnings } };
     },
     async revisions(name, query = {}) {

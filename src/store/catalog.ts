@@ -6,7 +6,7 @@ import type { Bearer, Subscription, SubscriptionQuery } from "../domain/subscrip
 /** Actions with their revisions, and the subscriptions to them. */
 export interface CatalogStore {
   /** Creates an action. Rejects with `conflict` when the name is taken. */
-  createAction(input: ActionRecord, nowMs: number, by?: Actor): Promise<Action>;
+  createAction(input: ActionRecord, nowMs: number, by?: Actor): Promise<StoredAction>;
   findAction(name: string): Promise<StoredAction | undefined>;
   /** Lists actions by name, those after `after`. `applications` limits them to what a token may see. */
   listActions(query: ActionSelection): Promise<readonly Action[]>;
@@ -16,7 +16,7 @@ export interface CatalogStore {
    * Applies a change to an action. A schema or an application makes the next revision, settings make none. Answers `stale`
    * when the action was changed since `expectedVersion`, and `undefined` when there is none.
    */
-  reviseAction(input: ActionChange, nowMs: number, by?: Actor): Promise<Action | "stale" | undefined>;
+  reviseAction(input: ActionChange, nowMs: number, by?: Actor): Promise<StoredAction | "stale" | undefined>;
   /**
    * Lists the revisions of an action, newest first; `after` walks on to older ones. There are none where there is no such
    * action.

@@ -15,16 +15,19 @@ import {
 } from "../../../domain/service-events.ts";
 import { ACTION } from "../../../model/action.ts";
 import { ACTION_ANSWERS } from "../../../model/action-answers.ts";
-import { answersOf } from "../../../model/field.ts";
+import { answersOf, field } from "../../../model/field.ts";
 import { insertNumbered, insertRow, recordsOf, type Sql, updateRow } from "../sql.ts";
 import { matchNewAction } from "./matching.ts";
 
 const actionOf = recordsOf<Action>(answersOf(ACTION));
+const storedOf = recordsOf<StoredAction>({
+  ...answersOf(ACTION),
+  isBuiltIn: field.flag,
+  version: field.ordinal,
+  deprecatedMs: field.nullableCount,
+  retiredMs: field.nullableCount,
+});
 const revisionOf = recordsOf<ActionRevision>(ACTION_ANSWERS.ActionRevision.properties);
-
-interface ActionRow extends Omit<StoredAction, keyof Action | "isBuiltIn"> {
-  readonly isBuiltIn: number;
-}
 
 const SELECT_ACTION = `
   SELECT a.rowid AS rowid, a.action, a.application, r.schemata, a.revision, a.compatibility,
@@ -32,7 +35,7 @@ const SELECT_ACTION = `
     a.version, a.built_in AS isBuiltIn, a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
-export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<Action> {
+export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<StoredAction> {
   const existing = await findAction(sql, input.action);
   if (existing !== undefined) {
     const { action, application } = existing;
@@ -40,7 +43,7 @@ export async function createAction(sql: Sql, input: ActionRecord, nowMs: number)
     throw new EvregError("conflict", `action: ${message}.`, { field: "action", message, value: action });
   }
   await insertAction(sql, input, nowMs);
-  return actionOf((await findRow(sql, input.action))!);
+  return (await findAction(sql, input.action))!;
 }
 
 async function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): Promise<void> {
@@ -56,15 +59,9 @@ async function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuil
   await matchNewAction(sql, id, input.action);
 }
 
-async function findRow(sql: Sql, name: string): Promise<ActionRow | undefined> {
-  return await sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
-}
-
 export async function findAction(sql: Sql, name: string): Promise<StoredAction | undefined> {
-  const row = await findRow(sql, name);
-  if (row === undefined) return undefined;
-  const { version, deprecatedMs, retiredMs, isBuiltIn } = row;
-  return { ...actionOf(row), version, deprecatedMs, retiredMs, isBuiltIn: isBuiltIn === 1 };
+  const row = await sql.first<object>(`${SELECT_ACTION} WHERE a.action = ?`, name);
+  return row && storedOf(row);
 }
 
 export async function listActions(sql: Sql, query: ActionSelection): Promise<readonly Action[]> {
@@ -99,7 +96,7 @@ export async function reviseAction(
   sql: Sql,
   input: ActionChange,
   nowMs: number,
-): Promise<Action | "stale" | undefined> {
+): Promise<StoredAction | "stale" | undefined> {
   const before = await findAction(sql, input.action);
   if (before === undefined) return undefined;
   if (before.version !== input.expectedVersion) return "stale";
@@ -120,7 +117,7 @@ export async function reviseAction(
     retired_ms: sinceWhen(settings.retired, before.retiredMs, nowMs),
     successor,
   });
-  return actionOf((await findRow(sql, input.action))!);
+  return (await findAction(sql, input.action))!;
 }
 
 /** Since when something is, where a change may say whether it is: what was so before keeps its time. */
