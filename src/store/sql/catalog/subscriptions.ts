@@ -93,7 +93,12 @@ export async function updateSubscription(
   const before = await findSubscription(work, id);
   if (before === undefined) return undefined;
   const { handler = before.handler, action = before.action, active = before.active, settings } = patch;
-  if (action !== before.action) await bindAnew(work, { ...before, action }, nowMs);
+  if (action !== before.action) {
+    await checkBinding(work, { ...before, action });
+    await matchActions(work, id, action);
+    const reason = `The subscription was bound to another action, ${action}.`;
+    await endRunning(work, id, "failed", reason, nowMs);
+  }
   await updateRow(work, "subscription", id, {
     handler: handler ?? NO_HANDLER,
     max_retries: patch.maxRetries ?? before.max_retries,
@@ -119,15 +124,6 @@ const NOTHING_KNOWN = {
 
 function settingColumns(settings: SubscriptionSettings) {
   return { settings: settingsToJson(settings), order_key: orderPointer(settings.ordered) };
-}
-
-/** Binds a subscription to another action, which ends its replay. */
-async function bindAnew(work: Work, subscription: Subscription, nowMs: number): Promise<void> {
-  const { rowid: id, action } = subscription;
-  await checkBinding(work, subscription);
-  await matchActions(work, id, action);
-  const reason = `The subscription was bound to another action, ${action}.`;
-  await endRunning(work, id, "failed", reason, nowMs);
 }
 
 export async function rotateSecret(
@@ -161,15 +157,14 @@ async function checkBinding(
   sql: Sql,
   { application, subscription, action }: Pick<Subscription, "application" | "subscription" | "action">,
 ): Promise<void> {
-  const existing = await sql.first<{ rowid: number }>(
+  const rowid = await sql.value<number | undefined>(
     `SELECT rowid AS rowid FROM subscription
       WHERE application = ? AND subscription = ? AND action = ? AND deleted_ms IS NULL`,
     application,
     subscription,
     action,
   );
-  if (existing === undefined) return;
-  const { rowid } = existing;
+  if (rowid === undefined) return;
   const message = `${application} has a subscription ${subscription} to ${action} already (rowid ${rowid})`;
   const details = { field: "subscription", message, value: subscription, rowid };
   throw new EvregError("conflict", `subscription: ${message}.`, details);
