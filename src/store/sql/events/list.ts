@@ -132,10 +132,6 @@ interface EventRow extends PayloadRequest {
   readonly timestamped_ms: number;
 }
 
-const SELECT_EVENT = `
-  SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_COLUMNS},
-    e.revision, e.timestamped_ms`;
-
 export async function findEvent(work: Work, id: number): Promise<StoredEvent | undefined> {
   return (await readEvents(work, [id])).events[0];
 }
@@ -150,7 +146,10 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const removed = await loadRemoved(work);
   const selected = await SelectedEvents.matching(work, query);
   const time = await idRangesOf(work, "event", query.fromMs, query.toMs);
-  const ranges = key === undefined ? time : await rangesWithKey(work, key, time);
+  // One event of an application has a key, or of an action that came to it.
+  const withKey = "SELECT rowid FROM event WHERE idempotency_key = ? ORDER BY rowid";
+  const keyed = key === undefined ? undefined : await work.column<number>(withKey, key);
+  const ranges = keyed?.flatMap((id) => rangesWithin(time, id, id)) ?? time;
   const isCounted = after === undefined || query.total !== false;
   const total = isCounted ? await selected.count(ranges) : 0;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
@@ -164,22 +163,6 @@ export async function listEvents(work: Work, query: EventSelection): Promise<Eve
   const { events, isCut } = await readEvents(work, wanted, query);
   const end = isCut ? ids.indexOf(events.at(-1)!.rowid) + 1 : ids.length;
   return { events, ids: ids.slice(0, end), isCut, ...bounds };
-}
-
-/**
- * Answers the parts of the ranges that have the events with this idempotency key: one event of an application, or of an action
- * that came to it.
- */
-async function rangesWithKey(
-  sql: Sql,
-  key: string,
-  ranges: readonly RowidRange[],
-): Promise<readonly RowidRange[]> {
-  const ids = await sql.column<number>(
-    "SELECT rowid FROM event WHERE idempotency_key = ? ORDER BY rowid",
-    key,
-  );
-  return ids.flatMap((id) => rangesWithin(ranges, id, id));
 }
 
 /** Answers those of the events whose payloads may hold a text of each list as a value. */
@@ -216,7 +199,8 @@ async function readEvents(
   { payloads = true, maxBytes = Infinity }: Pick<EventSelection, "payloads" | "maxBytes"> = {},
 ): Promise<{ readonly events: readonly StoredEvent[]; readonly isCut: boolean }> {
   const found = await work.rows<EventRow>(
-    `${SELECT_EVENT} FROM list(?: id bigint) AS page
+    `SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_COLUMNS}, e.revision, e.timestamped_ms
+      FROM list(?: id bigint) AS page
       CROSS JOIN event AS e ON e.rowid = page.id LEFT JOIN action AS a ON a.rowid = e.action_id`,
     ids,
   );

@@ -57,31 +57,22 @@ export async function loadPayloads<R extends PayloadRequest>(
   );
   while (rest.length > 0) {
     const slice = firstWithin(rest, ({ payloadBytes }) => payloadBytes, SLICE_BYTES);
-    await readSlice(sql, slice, payloads, restore);
+    const read = await sql.joined(
+      "SELECT e.payload AS bytes FROM list(?: id bigint) AS requested CROSS JOIN event AS e ON e.rowid = requested.id",
+      slice.map(({ eventId }) => eventId),
+    );
+    let start = 0;
+    for (const request of slice) {
+      const { eventId, payloadBytes, actionId, checksum } = request;
+      const payload = restore(request, read.subarray(start, start + payloadBytes));
+      const isWhole = checksum === null || eventChecksum(eventId, actionId!, payload) === checksum;
+      if (isWhole) payloads.set(eventId, payload);
+      else payload.fill(0);
+      start += payloadBytes;
+    }
     rest = rest.slice(slice.length);
   }
   return payloads;
-}
-
-async function readSlice<R extends PayloadRequest>(
-  sql: Sql,
-  slice: readonly R[],
-  payloads: Payloads,
-  restore: Restore<R>,
-): Promise<void> {
-  const read = await sql.joined(
-    "SELECT e.payload AS bytes FROM list(?: id bigint) AS requested CROSS JOIN event AS e ON e.rowid = requested.id",
-    slice.map(({ eventId }) => eventId),
-  );
-  let start = 0;
-  for (const request of slice) {
-    const { eventId, payloadBytes, actionId, checksum } = request;
-    const payload = restore(request, read.subarray(start, start + payloadBytes));
-    const isWhole = checksum === null || eventChecksum(eventId, actionId!, payload) === checksum;
-    if (isWhole) payloads.set(eventId, payload);
-    else payload.fill(0);
-    start += payloadBytes;
-  }
 }
 
 /**

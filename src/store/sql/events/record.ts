@@ -151,7 +151,6 @@ interface KeyUseRow extends Omit<KeyUse, "isSame"> {
   /** Which candidate uses the key now. */
   readonly position: number;
   /** Whether it has the candidate's action, and a payload of the same length. */
-  readonly isOfAction: number;
   readonly isAlike: number;
 }
 
@@ -168,11 +167,12 @@ async function loadKeyUses(
   const candidates = all.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
   if (candidates.length === 0) return uses;
   const rows = await sql.rows<KeyUseRow>(
-    `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, c.position, e.action_id = c.action_id AS isOfAction,
+    `SELECT e.rowid, e.timestamped_ms AS timestampedMs, e.revision, c.position,
         e.action_id = c.action_id AND octet_length(e.payload) = c.length AS isAlike
       FROM list(?1: key text, position integer, action_id bigint, length bigint, application text) AS c
       CROSS JOIN event AS e
-      WHERE e.idempotency_key = c.key AND (e.idempotency_application = c.application OR e.action_id = c.action_id)`,
+      WHERE e.idempotency_key = c.key AND (e.idempotency_application = c.application OR e.action_id = c.action_id)
+      ORDER BY e.action_id = c.action_id`,
     candidates.map(({ idempotencyKey, actionId, payload }, position) => [
       idempotencyKey,
       position,
@@ -189,11 +189,9 @@ async function loadKeyUses(
       return Buffer.compare(payload, candidates[position]!.payload) === 0;
     }),
   );
-  for (const [index, { position, isOfAction, isAlike: _alike, ...use }] of rows.entries()) {
-    const candidate = candidates[position]!;
-    // Where an action has moved, its own event comes before one of its new application.
-    if (uses.has(candidate) && isOfAction !== 1) continue;
-    uses.set(candidate, { ...use, isSame: same[index]! });
+  // Where an action has moved, its own event is the last, and counts before one of its new application.
+  for (const [index, { position, isAlike: _alike, ...use }] of rows.entries()) {
+    uses.set(candidates[position]!, { ...use, isSame: same[index]! });
   }
   return uses;
 }

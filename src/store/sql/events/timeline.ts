@@ -153,10 +153,9 @@ export async function moveWaitsAtStart(
   sql: Sql,
   nowMs: number,
 ): Promise<{ readonly backMs: number; readonly waits: number } | undefined> {
-  const { known_ms: knownMs } = (await sql.first<{ known_ms: number }>(
-    `SELECT max(coalesce((SELECT max(last_failure_ms) FROM subscription), 0), coalesce((SELECT max(claimed_ms) FROM lease), 0))
-      AS known_ms`,
-  ))!;
+  const knownMs = await sql.value<number>(
+    "SELECT max(coalesce((SELECT max(last_failure_ms) FROM subscription), 0), coalesce((SELECT max(claimed_ms) FROM lease), 0))",
+  );
   const backMs = Math.max(knownMs, (await loadLastNumbers(sql)).lastMs) - nowMs;
   return backMs < CLOCK_TOLERANCE_MS ? undefined : { backMs, waits: await moveWaits(sql, backMs, nowMs) };
 }
