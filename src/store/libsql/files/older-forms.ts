@@ -200,8 +200,8 @@ const FIRST_LEAD = 0x1b;
 const CODES = new RegExp(`[${SINGLE}]|[\\x1b-\\x1f][^]`, "g");
 
 /**
- * Restores some events' payloads by the names of members that their revisions' rows in `payload_names` have. Bytes are characters here, in the
- * names as in the payloads that they are put into.
+ * Restores some events' payloads by the names of members that their revisions' rows in `payload_names` have. Bytes are characters
+ * here, in the names as in the payloads that they are put into.
  */
 function restoring(
   sql: SyncSql,

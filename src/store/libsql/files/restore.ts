@@ -108,7 +108,8 @@ async function settleOld(file: string, folder: string): Promise<void> {
  * Goes on without what a damaged log has behind its damage. Numbers go on far beyond, so that none is given twice.
  *
  * To be called only while this process has no connection to the file.
- * @returns how many transactions were given up, and where the files are as they were before; `undefined` where the log is not damaged, and nothing was done
+ * @returns how many transactions were given up, and where the files are as they were before; `undefined` where the log is not
+ * damaged, and nothing was done
  * @throws EvregError `unavailable` when there is no room for a copy, or what is left is not whole
  */
 export async function acceptLoss(file: string, nowMs: number) {
