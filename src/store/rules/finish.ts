@@ -33,33 +33,21 @@ export type AttemptFacts = Pick<
  */
 export interface DeliveryVerdict {
   readonly state: "pending" | "delivered" | "failed" | "filtered";
-  /** How the attempt is recorded; `undefined` where none was made. */
-  readonly attempt: "delivered" | "failed" | "returned" | undefined;
-  /** What else changes of a delivery; `undefined` where nothing does. */
-  readonly moved: MovedDelivery | undefined;
-  readonly retryAtMs: number | undefined;
+  /** How the attempt is recorded, where one was made. */
+  readonly attempt?: "delivered" | "failed" | "returned";
+  /** What else changes of a delivery, where anything does. `dueMs` is `null` where it has ended. */
+  readonly moved?: {
+    readonly failures: number;
+    readonly lastError: string | null;
+    readonly dueMs: number | null;
+  };
+  readonly retryAtMs?: number | undefined;
   /** Whether its subscription, or its key, is blocked by it from now on. */
-  readonly startsBlocking: boolean;
-  /** What the attempt says of the handler that the subscription has by now. */
-  readonly handler: "accepts" | "fails" | "is gone" | "unknown";
-  readonly slowedUntilMs: number | undefined;
+  readonly startsBlocking?: boolean;
+  /** What the attempt says of the handler that the subscription has by now, where it says anything. */
+  readonly handler?: "accepts" | "fails" | "is gone" | undefined;
+  readonly slowedUntilMs?: number | undefined;
 }
-
-interface MovedDelivery {
-  readonly failures: number;
-  readonly lastError: string | null;
-  /** When the delivery is due; `null` where it has ended. */
-  readonly dueMs: number | null;
-}
-
-const NOTHING_MORE = {
-  attempt: undefined,
-  moved: undefined,
-  retryAtMs: undefined,
-  startsBlocking: false,
-  handler: "unknown",
-  slowedUntilMs: undefined,
-} as const;
 
 /**
  * Decides what becomes of a delivery: what was accepted is delivered, what was cut short or never started counts for nothing,
@@ -71,27 +59,24 @@ export function verdictOn(
   settings: SettingsInForce,
   nowMs: number,
 ): DeliveryVerdict {
-  const unmoved = { failures: delivery.failures, lastError: delivery.lastError };
+  const { failures, lastError } = delivery;
   switch (facts.ending) {
-    case "delivered":
-      return {
-        ...NOTHING_MORE,
-        state: "delivered",
-        attempt: "delivered",
-        moved: { failures: delivery.failures, lastError: null, dueMs: null },
-        handler: "accepts",
-      };
+    case "delivered": {
+      const moved = { failures, lastError: null, dueMs: null };
+      return { state: "delivered", attempt: "delivered", moved, handler: "accepts" };
+    }
     case "filtered":
-      return { ...NOTHING_MORE, state: "filtered", moved: { ...unmoved, dueMs: null } };
+      return { state: "filtered", moved: { failures, lastError, dueMs: null } };
     case "never started":
-      return { ...NOTHING_MORE, state: "pending" };
+      return { state: "pending" };
     case "interrupted":
-      return { ...NOTHING_MORE, state: "pending", attempt: "returned", moved: { ...unmoved, dueMs: nowMs } };
+      return { state: "pending", attempt: "returned", moved: { failures, lastError, dueMs: nowMs } };
     case "failed":
     case "gone":
-      break;
+      return failed(facts, delivery, settings, nowMs);
+    default:
+      return facts.ending satisfies never;
   }
-  return failed(facts, delivery, settings, nowMs);
 }
 
 function failed(
@@ -118,7 +103,7 @@ function failed(
     moved: { failures: failures + 1, lastError: errorOf(facts), dueMs: retryAtMs ?? null },
     retryAtMs,
     startsBlocking: blocks && failures === maxRetries,
-    handler: isGone ? "is gone" : isSameHandler ? "fails" : "unknown",
+    handler: isGone ? "is gone" : isSameHandler ? "fails" : undefined,
     slowedUntilMs: isSameHandler ? slowUntilMs : undefined,
   };
 }
@@ -157,7 +142,7 @@ export function healthAfter(
   const untilMs = Math.max(before.slowedUntilMs ?? 0, Math.ceil(slowedUntilMs ?? 0));
   const health = slowedUntilMs === undefined ? before : { ...before, slowedUntilMs: untilMs };
   if (handler === "accepts") return afterSuccess(health, nowMs);
-  if (handler === "unknown" || !health.isActive) return health;
+  if (handler === undefined || !health.isActive) return health;
   if (handler === "is gone") {
     return { ...health, lastFailureMs: nowMs, isActive: false, disabledReason: GONE_REASON };
   }

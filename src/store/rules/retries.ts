@@ -1,14 +1,12 @@
 import { type Delivery, statusesBefore } from "../../domain/delivery.ts";
 import { EvregError } from "../../domain/error.ts";
 
-/** A delivery that a person wants to be retried or skipped. */
-export interface RequestedDelivery extends Pick<
-  Delivery,
-  "rowid" | "status" | "subscription" | "last_error"
-> {
-  readonly isSubscriptionDeleted: boolean;
-  /** Whether its order sends another one before it. */
-  readonly isBehind: boolean;
+/** A delivery that a person wants to be retried or skipped, with its times as they are stored. */
+interface RequestedDelivery extends Pick<Delivery, "rowid" | "status" | "subscription" | "last_error"> {
+  readonly due_ms: number | null;
+  readonly finished_ms: number | null;
+  /** When its subscription was deleted. */
+  readonly deleted_ms: number | null;
 }
 
 const RETRIABLE = statusesBefore("retry requested");
@@ -17,20 +15,20 @@ const BEHIND = "its subscription is ordered, and another delivery goes before it
 
 /** @throws EvregError `conflict` for a delivery that cannot be made due at once */
 export function checkRetry(delivery: RequestedDelivery): void {
-  const { status, subscription, isSubscriptionDeleted, isBehind } = delivery;
-  if (isSubscriptionDeleted) {
+  const { status, subscription, deleted_ms: deletedMs } = delivery;
+  if (deletedMs !== null) {
     const why = `its subscription ${subscription} was deleted, so it cannot be sent again`;
     throw conflict(delivery, "retried", why);
   }
   if (RETRIABLE.has(status)) return;
-  const sent = isBehind ? BEHIND : "it is on its way already";
+  const sent = isBehind(delivery) ? BEHIND : "it is on its way already";
   const why = status === "held" ? "make its subscription active first" : sent;
   throw conflict(delivery, "retried", `it is ${status}; ${why}`);
 }
 
 /** @throws EvregError `conflict` for a delivery that cannot be failed for good */
 export function checkSkip(delivery: RequestedDelivery): void {
-  const { status, last_error: lastError, isBehind } = delivery;
+  const { status, last_error: lastError } = delivery;
   if (status === "delivering") {
     throw conflict(delivery, "skipped", "an attempt of it is under way; wait for its result first");
   }
@@ -38,8 +36,13 @@ export function checkSkip(delivery: RequestedDelivery): void {
     throw conflict(delivery, "skipped", `it is ${status}, so nothing of it is left to be sent`);
   }
   if (lastError !== null) return;
-  const why = isBehind ? BEHIND : "only one that failed can be skipped";
+  const why = isBehind(delivery) ? BEHIND : "only one that failed can be skipped";
   throw conflict(delivery, "skipped", `no attempt of it has failed so far; ${why}`);
+}
+
+/** Whether its order sends another one before it. */
+function isBehind({ due_ms: dueMs, finished_ms: finishedMs }: RequestedDelivery): boolean {
+  return dueMs === null && finishedMs === null;
 }
 
 function conflict(

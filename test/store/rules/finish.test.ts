@@ -67,7 +67,7 @@ describe("a failed attempt", () => {
 
   it("says nothing of a handler that the subscription did not have then", () => {
     expect(judged("failed").handler).toBe("fails");
-    expect(judged("failed", { sentTo: "https://before.example/" }).handler).toBe("unknown");
+    expect(judged("failed", { sentTo: "https://before.example/" }).handler).toBeUndefined();
   });
 });
 
@@ -110,19 +110,15 @@ const PAUSED: HandlerHealth = { ...HEALTHY, isActive: false };
 const SLOWED: HandlerHealth = { ...HEALTHY, slowedUntilMs: NOW + 5 };
 
 type Reported = Parameters<typeof healthAfter>[1];
-const FINE: Reported = { handler: "accepts", moved: undefined, slowedUntilMs: undefined };
-const REFUSED: Reported = {
-  handler: "fails",
-  moved: { failures: 1, lastError: "HTTP 503", dueMs: NOW },
-  slowedUntilMs: undefined,
-};
+const FINE: Reported = { handler: "accepts" };
+const REFUSED: Reported = { handler: "fails", moved: { failures: 1, lastError: "HTTP 503", dueMs: NOW } };
 
 it.each<[string, HandlerHealth, Reported, Partial<HandlerHealth>]>([
   ["a failure after the clock was set back", LATER, REFUSED, { failingSinceMs: NOW, lastFailureMs: NOW }],
   ["a success while it wants a pause", { ...FAILING, slowedUntilMs: NOW + 5 }, FINE, SLOWED],
   ["a success after the pause", { ...HEALTHY, slowedUntilMs: NOW }, FINE, { slowedUntilMs: null }],
   ["a longer pause", SLOWED, { ...FINE, slowedUntilMs: NOW + 9.5 }, { slowedUntilMs: NOW + 10 }],
-  ["the failure of another handler", HEALTHY, { ...REFUSED, handler: "unknown" }, {}],
+  ["the failure of another handler", HEALTHY, { ...REFUSED, handler: undefined }, {}],
   ["a failure while it is paused", PAUSED, { ...REFUSED, slowedUntilMs: 9 }, { slowedUntilMs: 9 }],
   ["410 while it is paused", PAUSED, { ...REFUSED, handler: "is gone" }, {}],
 ])("after %s the health of a handler is as before but for that", (_, before, attempt, changed) => {

@@ -9,7 +9,7 @@ import type {
 import { MEASURE } from "../../../domain/stats/tally.ts";
 import { answersOf } from "../../../model/field.ts";
 import { ATTEMPT, TLS_REASONS } from "../../../model/delivery.ts";
-import { checkRetry, checkSkip, type RequestedDelivery } from "../../rules/retries.ts";
+import { checkRetry, checkSkip } from "../../rules/retries.ts";
 import { recordServiceEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats.ts";
 import { recordsOf, type Sql, updateRow } from "../sql.ts";
@@ -38,7 +38,7 @@ export async function findDelivery(sql: Sql, id: number): Promise<DeliveryWithAt
 export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promise<Delivery | undefined> {
   const row = await findRow(sql, id);
   if (row === undefined) return undefined;
-  checkRetry(requestedOf(row));
+  checkRetry(row);
   const { subscription_id: subscription } = row;
   const firstMs = await sql.value<number | undefined>(
     `SELECT d.due_ms ${PENDING_OF} ORDER BY d.due_ms LIMIT 1`,
@@ -57,7 +57,7 @@ export async function retryDelivery(sql: Sql, id: number, nowMs: number): Promis
 export async function skipDelivery(work: Work, id: number, nowMs: number): Promise<Delivery | undefined> {
   const row = await findRow(work, id);
   if (row === undefined) return undefined;
-  checkSkip(requestedOf(row));
+  checkSkip(row);
   await updateRow(work, "delivery", id, { state: DELIVERY_STATE.failed, due_ms: null, finished_ms: nowMs });
   await releaseKeys(work, keysOf(row), nowMs);
   const action = await work.value<number>("SELECT action_id FROM event WHERE rowid = ?", row.event_id);
@@ -71,11 +71,6 @@ export async function skipDelivery(work: Work, id: number, nowMs: number): Promi
 
 function keysOf({ subscription_id: subscription, key }: DeliveryRow): readonly OrderKey[] {
   return key === null ? [] : [[subscription, key]];
-}
-
-function requestedOf(row: DeliveryRow): RequestedDelivery {
-  const isBehind = row.finished_ms === null && row.due_ms === null;
-  return { ...row, isSubscriptionDeleted: row.deleted_ms !== null, isBehind };
 }
 
 async function findRow(sql: Sql, id: number): Promise<DeliveryRow | undefined> {

@@ -146,13 +146,13 @@ const RARE: Partial<Record<DeliveryStatus, string>> = {
   filtered: rowids("delivery INDEXED BY delivery_filtered", `delivery.state = ${DELIVERY_STATE.filtered}`),
 };
 // What is pending of subscriptions, and what is behind others of its key. Neither is in the order of the list.
-const OF_SUBSCRIPTIONS = "delivery.subscription_id IN list(?: id bigint)";
+const OF_SUBSCRIPTIONS = "delivery.subscription_id IN list(?3: id bigint)";
 const PENDING = rowids(
   "delivery INDEXED BY delivery_due",
   `${OF_SUBSCRIPTIONS} AND delivery.due_ms IS NOT NULL`,
 );
 /** Goes on with `PENDING`: what is to be sent after a time, or waits with its subscription. Most may be due. */
-const LATER = `AND (delivery.due_ms > ? OR delivery.subscription_id IN (SELECT s.rowid FROM subscription AS s WHERE ${WAIT_END} > ?))`;
+const LATER = `AND (delivery.due_ms > ?4 OR delivery.subscription_id IN (SELECT s.rowid FROM subscription AS s WHERE ${WAIT_END} > ?4))`;
 const PENDING_AGAIN = rowids(
   "delivery INDEXED BY delivery_waiting_event",
   `${OF_SUBSCRIPTIONS} AND delivery.failures > 0 AND delivery.due_ms IS NOT NULL`,
@@ -174,13 +174,10 @@ async function sourceOf(
   const rare = status && RARE[status];
   if (rare !== undefined) return { text: rare, values: [] };
   if (cause !== undefined || (status !== undefined && status !== "delivered")) {
-    const ids = subscriptions!;
     const isLater = cause?.name === "waiting";
     const pending = isLater ? `${PENDING} ${LATER}` : status === "waiting" ? PENDING_AGAIN : PENDING;
-    const unfinished = {
-      text: `${pending} UNION ALL ${BEHIND}`,
-      values: isLater ? [ids, cause.nowMs, cause.nowMs, ids] : [ids, ids],
-    };
+    const values = [subscriptions, ...(isLater ? [cause.nowMs] : [])];
+    const unfinished = { text: `${pending} UNION ALL ${BEHIND}`, values };
     if (await isWithin(sql, unfinished, after === undefined ? gathered : 10 * gathered)) return unfinished;
   }
   const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;

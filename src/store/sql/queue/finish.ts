@@ -80,7 +80,7 @@ export async function finishAttempts(
   const idsOf = (is: (one: EndedAttempt) => boolean): number[] =>
     ended.filter(is).map(({ leased }) => leased.id);
   const failed = idsOf(({ verdict }) => verdict.state === "failed");
-  const blocked = idsOf(({ verdict }) => verdict.startsBlocking);
+  const blocked = idsOf(({ verdict }) => verdict.startsBlocking === true);
   await recordServiceEvents(work, { failed, blocked, deactivated }, nowMs);
   const claims = await claimNext(work, keyed, nowMs);
   for (const [index, next] of claims)
