@@ -35,28 +35,29 @@ const SELECT_ACTION = `
     a.version, a.built_in AS isBuiltIn, a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
-export async function createAction(sql: Sql, input: ActionRecord, nowMs: number): Promise<StoredAction> {
+/** @param input with `isBuiltIn` where evreg publishes its events */
+export async function createAction(
+  sql: Sql,
+  input: ActionRecord & Partial<Pick<StoredAction, "isBuiltIn">>,
+  nowMs: number,
+): Promise<StoredAction> {
   const existing = await findAction(sql, input.action);
   if (existing !== undefined) {
     const { action, application } = existing;
     const message = `there is an action ${action} already, owned by ${application}`;
     throw new EvregError("conflict", `action: ${message}.`, { field: "action", message, value: action });
   }
-  await insertAction(sql, input, nowMs);
-  return (await findAction(sql, input.action))!;
-}
-
-async function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): Promise<void> {
   const id = await insertNumbered(sql, "action", {
     action: input.action,
     application: input.application,
     revision: 1,
     created_ms: nowMs,
     compatibility: input.compatibility ?? ACTION.compatibility.new.default,
-    built_in: isBuiltIn,
+    built_in: input.isBuiltIn ?? false,
   });
   await insertRevision(sql, id, 1, input.schemata, nowMs);
   await matchNewAction(sql, id, input.action);
+  return (await findAction(sql, input.action))!;
 }
 
 export async function findAction(sql: Sql, name: string): Promise<StoredAction | undefined> {
@@ -169,7 +170,8 @@ export async function ensureServiceActions(sql: Sql, nowMs: number): Promise<boo
     const schemata = SERVICE_EVENT_SCHEMAS[action];
     const stored = await findAction(sql, action);
     if (stored === undefined) {
-      await insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
+      const made = { action, application: SERVICE_APPLICATION, schemata, isBuiltIn: true };
+      await createAction(sql, made, nowMs);
     } else if (stored.isBuiltIn && JSON.stringify(stored.schemata) !== JSON.stringify(schemata)) {
       await reviseAction(sql, { action, schemata, expectedVersion: stored.version }, nowMs);
     }
