@@ -7,10 +7,10 @@ import type { StatsSelection } from "./queue.ts";
 /** Replays: past events that are sent to a subscription again. */
 export interface ReplayStore {
   /**
-   * How many deliveries a replay would send, or one that runs has still to send. Blocks no write; rejects with the signal's
-   * reason once that is aborted.
+   * How many deliveries a replay would send, or the one with this rowid has still to send. Blocks no write; rejects with
+   * the signal's reason once that is aborted.
    */
-  count(query: ReplayRequest | RunningReplay, signal?: AbortSignal): Promise<number>;
+  count(query: ReplayRequest | { readonly replay: number }, signal?: AbortSignal): Promise<number>;
   /**
    * Records a running replay of the events so far that the subscription's action stands for. `conflict` while another one of the
    * subscription runs; `undefined` when it was deleted.
@@ -34,11 +34,6 @@ export interface ReplayRequest {
   readonly fromMs: number;
   /** Without this time, the replay has all events from `fromMs` on that there are. */
   readonly toMs?: number;
-}
-
-export interface RunningReplay {
-  /** Its rowid. */
-  readonly replay: number;
 }
 
 export interface ReplayStep {

@@ -174,7 +174,8 @@ async function idsHolding(
   // JSON that has a backslash may hold any text.
   const values: Uint8Array[] = [Buffer.from("\\")];
   const conditions = lists.map((texts) => {
-    const ways = texts.filter(needsNoEscape).map((text) => {
+    const unescaped = texts.filter((text) => JSON.stringify(text) === `"${text}"`);
+    const ways = unescaped.map((text) => {
       values.push(Buffer.from(`"${text}"`));
       return `instr(e.payload, ?${values.length + 1}) > 0`;
     });
@@ -186,10 +187,6 @@ async function idsHolding(
     ids,
     ...values,
   );
-}
-
-function needsNoEscape(text: string): boolean {
-  return JSON.stringify(text) === `"${text}"`;
 }
 
 /** Reads the first of the events whose payloads fit, and at least one. */

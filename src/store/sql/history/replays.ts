@@ -4,13 +4,7 @@ import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/repl
 import { answersOf } from "../../../model/field.ts";
 import { REPLAY } from "../../../model/replay.ts";
 import type { RowidRange } from "../../events.ts";
-import type {
-  ReplayProgress,
-  ReplayRequest,
-  ReplaySelector,
-  ReplayStep,
-  RunningReplay,
-} from "../../history.ts";
+import type { ReplayProgress, ReplayRequest, ReplaySelector, ReplayStep } from "../../history.ts";
 import { idRangesOf, loadLastNumbers, rangesAfter } from "../events/timeline.ts";
 import { countUnfinished } from "../queue/backlog.ts";
 import { DELIVERY_STATE, LEASE_OF, PENDING_OF, UNFINISHED_STATES } from "../queue/delivery-state.ts";
@@ -305,7 +299,7 @@ async function endOf(sql: Sql, { next, values }: ReplayWalk, { high }: RowidRang
   return (await sql.value<number | undefined>(last, ...values)) ?? high;
 }
 
-type CountQuery = ReplayRequest | RunningReplay | ReplayPlan;
+type CountQuery = ReplayRequest | { readonly replay: number } | ReplayPlan;
 
 export async function countReplay(sql: Sql, query: CountQuery): Promise<ReadPart<number, CountQuery>> {
   const plan =
