@@ -59,7 +59,7 @@ export function verdictOn(
   settings: SettingsInForce,
   nowMs: number,
 ): DeliveryVerdict {
-  const { failures, lastError } = delivery;
+  const { failures, lastError, key } = delivery;
   switch (facts.ending) {
     case "delivered": {
       const moved = { failures, lastError: null, dueMs: null };
@@ -73,18 +73,8 @@ export function verdictOn(
       return { state: "pending", attempt: "returned", moved: { failures, lastError, dueMs: nowMs } };
     case "failed":
     case "gone":
-      return failed(facts, delivery, settings, nowMs);
-    default:
-      return facts.ending satisfies never;
+      break;
   }
-}
-
-function failed(
-  facts: AttemptFacts,
-  { failures, key }: AttemptedDelivery,
-  settings: SettingsInForce,
-  nowMs: number,
-): DeliveryVerdict {
   const { maxRetries, onExhausted } = settings;
   const { handler, slowUntilMs } = facts;
   const isSameHandler = handler === undefined || handler === settings.handler;
@@ -97,20 +87,17 @@ function failed(
   const scheduledMs = retryWaitMs(failures + 1, facts.jitter ?? 0, settings.retryScheduleMs);
   const waitMs = facts.ending === "gone" ? 0 : Math.max(leastMs, scheduledMs, facts.retryAfterMs ?? 0);
   const retryAtMs = isRetried ? Math.ceil(nowMs + waitMs) : undefined;
+  const { statusCode, errorCode } = facts;
+  const error = errorCode ?? (statusCode === undefined ? "network_error" : `HTTP ${statusCode}`);
   return {
     state: isRetried ? "pending" : "failed",
     attempt: "failed",
-    moved: { failures: failures + 1, lastError: errorOf(facts), dueMs: retryAtMs ?? null },
+    moved: { failures: failures + 1, lastError: error, dueMs: retryAtMs ?? null },
     retryAtMs,
     startsBlocking: blocks && failures === maxRetries,
     handler: isGone ? "is gone" : isSameHandler ? "fails" : undefined,
     slowedUntilMs: isSameHandler ? slowUntilMs : undefined,
   };
-}
-
-/** Answers the last error of a delivery whose attempt failed so, in a word. */
-function errorOf({ statusCode, errorCode }: Pick<AttemptFacts, "statusCode" | "errorCode">): string {
-  return errorCode ?? (statusCode === undefined ? "network_error" : `HTTP ${statusCode}`);
 }
 
 /** What is known of a handler, with its subscription. Times are milliseconds since the epoch; `null` for none. */
