@@ -106,8 +106,9 @@ async function filterOf(
       ? undefined
       : await filterByCause(sql, cause.name, cause.nowMs, selected);
   const subscriptions = ofCause === undefined ? selected : ofCause.subscriptions;
-  const conditions = [...(ofCause?.conditions ?? [])];
-  const values = [...(ofCause?.values ?? [])];
+  const named = matchOf(action, "a.action");
+  const conditions = [...(ofCause?.conditions ?? []), named.condition];
+  const values = [...(ofCause?.values ?? []), ...named.values];
   if (status !== undefined) conditions.push(`${STATUS} = '${status}'`);
   // What is under way of a deleted subscription is in no backlog.
   if (cause?.name === "delivering") conditions.push("s.deleted_ms IS NULL");
@@ -119,12 +120,7 @@ async function filterOf(
     conditions.push("d.subscription_id IN list(?: id bigint)");
     values.push(subscriptions);
   }
-  const named = matchOf(action, "a.action");
-  return {
-    subscriptions,
-    conditions: [...conditions, named.condition],
-    values: [...values, ...named.values],
-  };
+  return { subscriptions, conditions, values };
 }
 
 /** SQL that leads to candidates: the rowids of deliveries, of those from `?1` to `?2`, with its other values. */
