@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import type { ConnectionPool } from "@libsql/client/sqlite3";
 import type { Work } from "../sql/operation.ts";
 import { checkText, EngineFailure, type FailureKind, isList, type Sql, type SqlValue } from "../sql/sql.ts";
@@ -80,12 +81,13 @@ const MAX_STATEMENTS = 500;
  * to its end, as an open one would prevent the log from being moved into the file.
  */
 export class Statements implements Sql {
-  readonly #database: Database;
-  readonly #prepared = new Map<string, Statement>();
-  readonly #queries = new Map<string, PreparedQuery>();
+  readonly #prepared: LRUCache<string, Statement>;
+  readonly #queries: LRUCache<string, PreparedQuery>;
 
   constructor(database: Database) {
-    this.#database = database;
+    const prepare = (text: string): Statement => database.prepare(withLists(text));
+    this.#prepared = new LRUCache({ max: MAX_STATEMENTS, memoMethod: prepare });
+    this.#queries = new LRUCache({ max: MAX_STATEMENTS, memoMethod: (text) => gathering(text, prepare) });
     // A file's own triggers, views and checks can then only call harmless functions.
     database.prepare("PRAGMA trusted_schema = OFF").run();
   }
@@ -93,8 +95,8 @@ export class Statements implements Sql {
   /** The engine makes one JSON text of them: a value that the driver returns by itself costs 0.6 µs. */
   readonly rows = <T>(text: string, ...values: SqlValue[]): readonly T[] => {
     const bound = bindable(values);
-    if (!QUERY.test(text)) return attempted(() => this.#statement(text).all(bound)) as T[];
-    const { columns, gathered } = attempted(() => this.#query(text));
+    if (!QUERY.test(text)) return attempted(() => this.#prepared.memo(text).all(bound)) as T[];
+    const { columns, gathered } = attempted(() => this.#queries.memo(text));
     const [row] = attempted(() => gathered.all(bound)) as [{ readonly gathered: ArrayBuffer }];
     return jsonOf<unknown[][]>(row.gathered).map((cells) => {
       const record: Record<string, unknown> = {};
@@ -108,7 +110,7 @@ export class Statements implements Sql {
 
   readonly first = <T>(text: string, ...values: SqlValue[]): T | undefined => {
     const bound = bindable(values);
-    return attempted(() => this.#statement(text).all(bound))[0] as T | undefined;
+    return attempted(() => this.#prepared.memo(text).all(bound))[0] as T | undefined;
   };
 
   readonly value = <T>(text: string, ...values: SqlValue[]): T =>
@@ -126,7 +128,7 @@ export class Statements implements Sql {
   readonly run = (text: string, ...values: SqlValue[]): number => {
     const bound = bindable(values);
     return attempted(() => {
-      const statement = this.#statement(text);
+      const statement = this.#prepared.memo(text);
       if (!statement.reader) return statement.run(bound).changes;
       statement.all(bound);
       return 0;
@@ -142,25 +144,19 @@ export class Statements implements Sql {
       this.run("PRAGMA secure_delete = OFF");
     }
   };
+}
 
-  #statement(text: string): Statement {
-    return remembered(this.#prepared, text, () => this.#database.prepare(withLists(text)));
-  }
-
-  #query(text: string): PreparedQuery {
-    return remembered(this.#queries, text, () => {
-      const query = withLists(text);
-      const columns = this.#database.prepare(query).columns();
-      const names = columns.map(({ name }) => name);
-      // A column is a BLOB only when it is damaged.
-      const cells = names.map((name) => `iif(typeof("${name}") = 'blob', NULL, "${name}")`).join(", ");
-      // The rows are gathered in the query's order, which the engine keeps for an aggregate like this.
-      const gathered = this.#database.prepare(
-        `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) AS gathered FROM (${query})`,
-      );
-      return { columns: names, gathered };
-    });
-  }
+function gathering(query: string, prepare: (text: string) => Statement): PreparedQuery {
+  const columns = prepare(query)
+    .columns()
+    .map(({ name }) => name);
+  // A column is a BLOB only when it is damaged.
+  const cells = columns.map((name) => `iif(typeof("${name}") = 'blob', NULL, "${name}")`).join(", ");
+  // The rows are gathered in the query's order, which the engine keeps for an aggregate like this.
+  const gathered = prepare(
+    `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) AS gathered FROM (${query})`,
+  );
+  return { columns, gathered };
 }
 
 /**
@@ -178,15 +174,6 @@ function withLists(text: string): string {
     });
     return `(SELECT ${cells.join(", ")} FROM json_each(${parameter}))`;
   });
-}
-
-function remembered<T>(all: Map<string, T>, text: string, prepare: () => T): T {
-  let one = all.get(text);
-  if (one === undefined) {
-    if (all.size >= MAX_STATEMENTS) all.clear();
-    all.set(text, (one = prepare()));
-  }
-  return one;
 }
 
 /**
