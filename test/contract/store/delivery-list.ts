@@ -34,6 +34,11 @@ export function deliveryListSuite(open: OpenStore): void {
     }
     await on.update(moved.rowid, { action: "b" });
     await record(b, 2, NOW + 5_000);
+    const backlogs = ["a", "b"].map((action) =>
+      on.queue.backlog(NOW + 5_000, { action, subscription: moved.rowid }),
+    );
+    const due = (await Promise.all(backlogs)).map((backlog) => backlog.due.deliveries);
+    expect(due).toEqual([0, 2]);
     await record(a, 2, NOW + 6_000);
     await on.claim({ limit: 3 });
     await on.update(paused.rowid, { active: false });

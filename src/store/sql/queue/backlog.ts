@@ -39,13 +39,14 @@ interface Receiver {
 
 /**
  * Answers the rowids of the subscriptions of a selection, deleted ones too; `undefined` for all. An action selects those that match
- * it, and those that did.
- * @param state a further condition
+ * it, and by default those that did.
+ * @param state a further condition on the subscription, and `match` on how it is bound to the action, `m`
  */
 export async function selectSubscriptions(
   sql: Sql,
   { subscription, applications, action }: StatsSelection,
   state?: string,
+  match = "TRUE",
 ): Promise<readonly number[] | undefined> {
   if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
   const named = matchOf(action, "a.action");
@@ -54,7 +55,8 @@ export async function selectSubscriptions(
       WHERE ${state ?? "TRUE"} AND (?1 IS NULL OR rowid = ?1)
         AND (?2 IS NULL OR application IN list(?2: name text))
         AND (?3 IS NULL OR rowid IN (
-          SELECT m.subscription_id FROM binding AS m JOIN action AS a ON a.rowid = m.action_id WHERE ${named.condition}))`,
+          SELECT m.subscription_id FROM binding AS m JOIN action AS a ON a.rowid = m.action_id
+          WHERE ${named.condition} AND ${match}))`,
     subscription,
     applications,
     action,
@@ -88,7 +90,10 @@ export async function countBacklog(
   const shares: Share[] = [];
   let remaining = max;
   let isWhole = true;
-  const receivers = await loadReceivers(sql, await selectSubscriptions(sql, selection));
+  const receivers = await loadReceivers(
+    sql,
+    await selectSubscriptions(sql, selection, undefined, "m.receives = 1"),
+  );
   // What is paused counts last, where there is too much.
   for (const receiver of receivers.toSorted((one, other) => other.isActive - one.isActive)) {
     const limit = Math.max(remaining, LEAST_EACH);
