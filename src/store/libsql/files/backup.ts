@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { ReadStream } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
@@ -65,7 +66,11 @@ export class Backups {
         if (closed === undefined) this.#current = undefined;
         return (closed ??= free(file, copied.bytes));
       };
-      return { ...copied, content: () => piecesOf(file, this.#closing.signal), close };
+      const { signal } = this.#closing;
+      const reading = { start: 0, autoClose: false, highWaterMark: READ_BYTES, signal };
+      // Who reads it learns of an error by that, and nobody else has to.
+      const content = (): ReadStream => file.createReadStream(reading).on("error", () => undefined);
+      return { ...copied, content, close };
     } catch (error) {
       await file.close().catch(() => undefined);
       throw error;
@@ -78,18 +83,6 @@ export class Backups {
   async end(): Promise<void> {
     this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
     await this.#current?.catch(() => undefined);
-  }
-}
-
-async function* piecesOf(file: FileHandle, stop: AbortSignal): AsyncGenerator<Uint8Array> {
-  for (let at = 0; ;) {
-    stop.throwIfAborted();
-    // Each piece has a buffer of its own: the consumer may still be sending it when the next is read.
-    const piece = Buffer.allocUnsafe(READ_BYTES);
-    const { bytesRead } = await file.read(piece, 0, READ_BYTES, at);
-    if (bytesRead === 0) return;
-    at += bytesRead;
-    yield piece.subarray(0, bytesRead);
   }
 }
 
