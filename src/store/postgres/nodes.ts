@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import type { Node } from "../../domain/operations.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Owner } from "../../runtime/owner-file.ts";
-import { type Shard, SHARD_STEP, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
+import { type Shard, type ShardChanges, SHARDS, shareShards } from "../rules/shards.ts";
 import type { Work } from "../sql/operation.ts";
 import { releaseLeases } from "../sql/queue/leases.ts";
 import { NEWEST_FORM, SCHEMA } from "./tables.ts";
@@ -92,7 +92,7 @@ export async function share(work: Work, node: string, nowMs: number): Promise<Sh
   );
   changes += await work.run(
     `UPDATE shard SET node = NULL, leaving = 0 WHERE node = ? AND leaving = 1 AND id NOT IN (
-      SELECT d.subscription_id * ${SHARD_STEP} % ${SHARDS} FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE l.consumer IS NULL)`,
+      SELECT d.subscription_id % ${SHARDS} FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE l.consumer IS NULL)`,
     node,
   );
   const ids = await work.column<string>(`SELECT id FROM node WHERE ${IS_SERVING}`);

@@ -4,14 +4,17 @@
 export const SHARDS = 128;
 export const ALL_SHARDS: readonly number[] = Array.from({ length: SHARDS }, (_, id) => id);
 
-/**
- * An odd number beside the golden section of the shards, which leaves any two neighbours far from each other. Subscriptions are
- * numbered one after the other, so of the first ones each run of shards has its share.
- */
-export const SHARD_STEP = 79;
-
+/** Nodes of two versions work side by side while they are replaced, so this must not change. */
 export function shardOf(subscription: number): number {
-  return (subscription * SHARD_STEP) % SHARDS;
+  return subscription % SHARDS;
+}
+
+/** An odd number beside the golden section of the shards, which leaves any two neighbours far from each other. */
+const STEP = 79;
+
+/** Subscriptions are numbered one after the other, so a node with neighbouring shards would have all of the first ones. */
+function placeOf({ id }: Shard): number {
+  return (id * STEP) % SHARDS;
 }
 
 export interface Shard {
@@ -33,9 +36,10 @@ export interface ShardChanges {
  * Says what a node does so that all have as many shards as each other, or one more, and as few as possible move. Each node does its
  * part, one after the other: those that have too many leave some, and whoever has too few takes what is free.
  * @param nodes all that deliver, this one among them
- * @param all the shards, in the order of their ids
+ * @param shards all of them
  */
-export function shareShards(nodes: readonly string[], all: readonly Shard[], node: string): ShardChanges {
+export function shareShards(nodes: readonly string[], shards: readonly Shard[], node: string): ShardChanges {
+  const all = shards.toSorted((one, other) => placeOf(one) - placeOf(other));
   const claimed = Map.groupBy(
     all.filter(({ isLeaving }) => !isLeaving),
     (shard) => shard.node,

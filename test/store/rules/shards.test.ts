@@ -110,6 +110,10 @@ test("a node takes back what it was about to leave before it takes others", () =
   expect(shareShards(["a", "b"], shards, "b")).toEqual({ taken: [1], leaving: [] });
 });
 
+test("a subscription has the same shard in each version, as nodes of two versions work side by side", () => {
+  expect([1, 127, 128, 300].map(shardOf)).toEqual([1, 127, 0, 44]);
+});
+
 test("each node has its part of the first subscriptions, whether nodes come one by one or end", () => {
   const fleet = new Fleet(SHARDS);
   const parts = (): readonly number[] => {

@@ -1,5 +1,5 @@
 import type { LeasedAttempt, LeaseExtension, LeaseKey } from "../../queue.ts";
-import { SHARD_STEP, SHARDS } from "../../rules/shards.ts";
+import { SHARDS } from "../../rules/shards.ts";
 import type { Work } from "../operation.ts";
 import type { Sql } from "../sql.ts";
 import { finishAttempts, type FinishedRow } from "./finish.ts";
@@ -47,7 +47,7 @@ export async function releaseLeases(work: Work, nowMs: number, cut: readonly num
     `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs,
         'interrupted' AS ending, ?1 AS nowMs
       FROM lease CROSS JOIN delivery AS d ON d.rowid = lease.delivery_id
-      WHERE until_ms <= ?1 OR consumer IS NULL AND d.subscription_id * ${SHARD_STEP} % ${SHARDS} IN list(?2: shard bigint)`,
+      WHERE until_ms <= ?1 OR consumer IS NULL AND d.subscription_id % ${SHARDS} IN list(?2: shard bigint)`,
     nowMs,
     cut,
   );
