@@ -37,6 +37,22 @@ export function claimSuite(open: OpenStore): void {
     expect(events.map(({ payload }) => Buffer.from(payload!).toString())).toEqual(["", "{}"]);
   });
 
+  it("reads a payload once for all consumers that get its event", async () => {
+    const action = await on.action();
+    const common = { application: "mailer", action: action.action, handler: null, secret: "secret" };
+    const ids: number[] = [];
+    for (const subscription of ["a", "b"]) {
+      const record = { ...common, subscription, maxRetries: 5, active: true, settings: {} };
+      ids.push((await on.catalog.createSubscription(record, NOW)).rowid);
+    }
+    await on.record([eventOf(action, "{}")]);
+    const consumers = ids.map((id) => [id, { consumer: "one", leaseMs: 60_000, maxClaims: 9 }] as const);
+    const request = { nowMs: NOW, consumers, maxClaims: 9, maxPayloadBytes: 100 };
+    const { claims } = await on.queue.claimForConsumers(request);
+    expect(claims.map(({ event }) => Buffer.from(event.payload!).toString())).toEqual(["{}", "{}"]);
+    expect(claims[0]!.event.payload!.buffer).toBe(claims[1]!.event.payload!.buffer);
+  });
+
   it("has one object of settings for all claims that are held, as a filter may be large", async () => {
     const action = await on.action();
     const settings = { filter: { properties: { id: { const: 1 } } } };

@@ -56,10 +56,12 @@ export async function claimForConsumers(
   };
   const tiers = [{ maxClaims, isNewestFirst: false }];
   const { rows, ...due } = await selectDue(work, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
+  // Many consumers may get the same events, whose payloads are read, and held, once.
+  const payloads = await readPayloads(work, rows);
   const claims: StoredClaim[] = [];
   for (const [id, own] of Map.groupBy(rows, ({ subscriptionId }) => subscriptionId)) {
     const { leaseMs, consumer } = consumers.get(id)!;
-    claims.push(...(await lease(work, own, { nowMs, leaseMs, consumer })));
+    claims.push(...(await lease(work, own, { nowMs, leaseMs, consumer, payloads })));
   }
   await work.run(
     `UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN list(?1: id bigint)
