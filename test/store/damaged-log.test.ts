@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -79,7 +79,9 @@ describe("a log with a changed byte", () => {
     expect([readFileSync(file()), readFileSync(log())]).toEqual([db, wal]);
 
     const { logger, warnings } = watchedLogger();
+    chmodSync(file(), 0o644);
     const store = await open({ logger, acceptsLoss: true });
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
     await newAction(store, "next");
     await store.close();
     expect(numbers().filter((rowid) => rowid <= COMMITS)).toEqual([1, 2, 3, 4]);

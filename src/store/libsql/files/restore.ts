@@ -1,4 +1,5 @@
-import { copyFileSync, createWriteStream, existsSync, rmSync, truncateSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, rmSync, truncateSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { EvregError } from "../../../domain/error.ts";
@@ -87,7 +88,8 @@ export function mustBeBackup(backup: string): void {
 
 async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<void> {
   try {
-    await pipeline(content, createWriteStream(path, { flags: "wx", mode: 0o600, flush: true }));
+    const target = await open(path, "wx", 0o600);
+    await pipeline(content, target.createWriteStream({ flush: true }));
   } catch (error) {
     // Where the backup itself cannot be read, that was said.
     if (error instanceof EvregError || (error as NodeJS.ErrnoException).syscall === undefined) throw error;
@@ -118,6 +120,7 @@ export async function acceptLoss(file: string, nowMs: number) {
   try {
     const { kept } = await replaceFile(file, keptAs(nowMs), async (copy) => {
       copyFileSync(file, copy);
+      chmodSync(copy, 0o600);
       if (log.wholeBytes > 0) {
         copyFileSync(logOf(file), logOf(copy));
         truncateSync(logOf(copy), log.wholeBytes);
