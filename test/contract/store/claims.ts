@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Claim } from "../../../src/store/queue.ts";
 import { claimRequest } from "../../support/claim-request.ts";
-import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 
 const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
 
@@ -51,6 +51,37 @@ export function claimSuite(open: OpenStore): void {
     const { claims } = await on.queue.claimForConsumers(request);
     expect(claims.map(({ event }) => Buffer.from(event.payload!).toString())).toEqual(["{}", "{}"]);
     expect(claims[0]!.event.payload!.buffer).toBe(claims[1]!.event.payload!.buffer);
+  });
+
+  it("tells evreg of what is due next in an order, whatever results of consumers are stored with it", async () => {
+    const [pulled, pushed] = [await on.action("pulled"), await on.action("pushed")];
+    const common = {
+      application: "mailer",
+      subscription: "pull",
+      handler: null,
+      secret: "secret",
+      maxRetries: 5,
+    };
+    const { rowid: pull } = await on.catalog.createSubscription(
+      { ...common, action: pulled.action, active: true, settings: {} },
+      NOW,
+    );
+    await on.subscription(pushed, { settings: { ordered: true } });
+    await on.record([eventOf(pulled), eventOf(pushed), eventOf(pushed)]);
+    const consumers = [[pull, { consumer: "one", leaseMs: 60_000, maxClaims: 9 }]] as const;
+    const taken = await on.queue.claimForConsumers({
+      nowMs: NOW,
+      consumers,
+      maxClaims: 9,
+      maxPayloadBytes: 100,
+    });
+    const sent = await on.claim();
+    const results = [...taken.claims, ...sent.claims].map((one) => resultOf(one, "delivered"));
+    expect(results).toHaveLength(2);
+    expect(await on.queue.finish(results, NOW + 60_000)).toEqual([
+      { kind: "stored", state: "delivered" },
+      { kind: "stored", state: "delivered", isNextDue: true },
+    ]);
   });
 
   it("has one object of settings for all claims that are held, as a filter may be large", async () => {

@@ -86,9 +86,10 @@ export async function finishAttempts(
   for (const [index, next] of claims)
     outcomes[index] = { ...outcomes[index]!, next } as FinishOutcome<StoredClaim>;
   if (released <= claims.size) return outcomes;
-  // The first result that was stored says for all that more is due.
-  const first = outcomes.findIndex(({ kind }) => kind === "stored");
-  outcomes[first] = { ...outcomes[first]!, isNextDue: true } as FinishOutcome<StoredClaim>;
+  // The first of evreg's own says for all that more is due. In the result of a consumer nobody looks at it.
+  const first = ended.find(({ leased }) => leased.consumer === null)?.index;
+  if (first !== undefined)
+    outcomes[first] = { ...outcomes[first]!, isNextDue: true } as FinishOutcome<StoredClaim>;
   return outcomes;
 }
 
