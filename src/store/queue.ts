@@ -306,7 +306,7 @@ export interface DeliverySelection extends Omit<DeliveryQuery, "cause" | "from" 
 /** Says whose figures are read, or whose backlog; where nothing is named, those of everything. */
 export interface StatsSelection {
   readonly applications?: readonly string[] | undefined;
-  /** A name or a pattern: of a backlog, it selects the subscriptions that match it, or an action of it, or did. */
+  /** A name or a pattern: of a backlog, it selects the subscriptions that match it, or an action of it. */
   readonly action?: string | undefined;
   readonly subscription?: number | undefined;
 }

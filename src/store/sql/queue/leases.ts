@@ -32,9 +32,8 @@ export async function findLeased(
     leases.map(({ deliveryId, claimId }) => [deliveryId, claimId]),
     subscription,
   );
-  return leases.map(({ deliveryId, claimId }) =>
-    attempts.find((one) => one.deliveryId === deliveryId && one.claimId === claimId),
-  );
+  const held = new Map(attempts.map((one) => [`${one.deliveryId} ${one.claimId}`, one]));
+  return leases.map(({ deliveryId, claimId }) => held.get(`${deliveryId} ${claimId}`));
 }
 
 /**
